@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.advice import Cause, Gap
-from schemas.rows import AuditOutcome, FurthestRun
+from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
 from store_io.base import packed
 from store_io.broker.queues import queue_puts
@@ -19,28 +18,9 @@ from store_io.source import file_columns
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
-LOST = Gap(Cause.WORKER_LOST, "commitlog/0", ("commitlog/0", "SIGKILL", True))
-
 
 def request(root: Path, **asked: bool) -> AuditRequest:
     return AuditRequest("s", StoreLocation(str(root)), "5.3.3", **asked)  # type: ignore[arg-type]
-
-
-def test_what_is_no_store_fails_with_its_sentence_alone(tmp_path: Path) -> None:
-    audit = StoreAudit(request(tmp_path))
-    assert audit.first_tasks() == [] and audit.failed and audit.segment_addresses() == []
-    outcome = audit.outcome()
-    assert (outcome.exit_code, outcome.complete, outcome.plan["broker"]) == (3, False, None)
-    assert outcome.verdict == f"Could not be audited: {outcome.incomplete[0]}"
-
-
-@pytest.mark.parametrize("seen", [None, FurthestRun("r0", "2026-11-20 02:15", 10, 5000, "/elsewhere")])
-def test_a_folder_that_may_be_emptied_is_settled_by_an_earlier_audit(tmp_path: Path, seen: FurthestRun | None) -> None:
-    audit = run_audit(request(tmp_path, perhaps_emptied=True))
-    audit.hold_against(seen, True, lambda _: [])
-    audit.settle()
-    assert audit.failed is (seen is None)
-    assert audit.outcome().exit_code == (3 if seen is None else 20)
 
 
 def test_a_fault_of_this_program_ends_one_audit_and_predicts_nothing(tmp_path: Path) -> None:
@@ -51,15 +31,6 @@ def test_a_fault_of_this_program_ends_one_audit_and_predicts_nothing(tmp_path: P
     assert len(tasks) == 1 and audit.next_tasks([object()]) == []
     outcome = audit.outcome()
     assert "an error in this program ended the audit" in outcome.incomplete[0] and outcome.plan["broker"] is None
-
-
-def test_a_gap_in_the_place_of_a_result_makes_the_audit_incomplete(tmp_path: Path) -> None:
-    (tmp_path / "commitlog").mkdir()
-    (tmp_path / "commitlog" / f"{0:020d}").write_bytes(bytes(4096))
-    audit = StoreAudit(request(tmp_path))
-    assert audit.first_tasks() and audit.next_tasks([LOST]) == []
-    outcome = audit.outcome()
-    assert outcome.gaps == [LOST] and outcome.exit_code == 3 and outcome.plan["broker"] is None
 
 
 def test_bytes_of_a_comparison_with_other_copies_are_counted(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def audited(store: Store) -> product.Audited:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-@pytest.mark.parametrize("lives", [(30, 12), (12, 30), (9, 9), (30, 1), (30, 20, 5)])
+@pytest.mark.parametrize("lives", [(30, 12), (9, 9), (30, 20, 5)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_topic_that_was_deleted_and_made_again_lost_nothing(
     kind: str, lives: tuple[int, ...], clean: bool, tmp_path: Path
@@ -58,9 +58,7 @@ def test_where_later_entries_lie_over_earlier_ones_these_are_counted(tmp_path: P
 
 
 @pytest.mark.parametrize("clean", [True, False])
-@pytest.mark.parametrize(
-    ("lives", "first", "earlier"), [((30, 12), 0, 30), ((30, 1), 0, 30), ((30, 1), 10, 20), ((2, 1), 0, 2), ((30, 20, 5), 0, 50)]
-)
+@pytest.mark.parametrize(("lives", "first", "earlier"), [((30, 12), 0, 30), ((30, 1), 10, 20), ((30, 20, 5), 0, 50)])
 def test_entries_beyond_the_end_that_a_later_life_set_are_in_no_queue(
     lives: tuple[int, ...], first: int, earlier: int, clean: bool, tmp_path: Path
 ) -> None:
@@ -81,8 +79,8 @@ def test_where_a_start_makes_the_queue_anew_each_message_without_an_entry_counts
     assert done.broker is not None and done.broker["lost"]["messages"] == 42 - served == sum(losses(done).values())
 
 
-@pytest.mark.parametrize("missing", [1, 9, 10])
-@pytest.mark.parametrize("bit", range(5))
+@pytest.mark.parametrize("missing", [9, 10])
+@pytest.mark.parametrize("bit", [0, 4])
 def test_a_damaged_queue_offset_is_no_such_place(bit: int, missing: int, tmp_path: Path) -> None:
     builder = StoreBuilder("5.3.3")
     records = [builder.put(Message("A", body=b"some")) for _ in range(30)]

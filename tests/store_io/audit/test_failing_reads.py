@@ -26,7 +26,14 @@ CASES = [
     )
     for case in found
 ]  # an index, many kinds of queues, DLedger, a controller, timers and everything else in RocksDB
-FEW = 5  # reads of one store that the default tests have fail
+FEW = 5  # reads of one store that the default tests have fail, by one kind of failure in turn
+RUNS = [
+    pytest.param(case, *kind, most, id=f"{case.name}-{name}-{most}", marks=() if default and most else pytest.mark.soak)
+    for number, case in enumerate(CASES)
+    for at, (name, kind) in enumerate(zip(("system", "server"), KINDS, strict=True))
+    for default in (number % 2 == at,)
+    for most in (FEW, 0)
+]
 
 
 def answer(outcome: AuditOutcome) -> dict[str, Any]:
@@ -50,11 +57,9 @@ def judged(true: AuditOutcome, got: AuditOutcome, reads: Calls, root: Path) -> s
     return "incomplete"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.parametrize(("names", "failures"), KINDS, ids=["system", "server"])
-@pytest.mark.parametrize("most", [FEW, pytest.param(0, marks=pytest.mark.soak)], ids=["few", "each"])
+@pytest.mark.parametrize(("case", "names", "failures", "most"), RUNS)
 def test_a_read_that_fails_once_is_told_or_changes_nothing(
-    case: Case, most: int, names: Sequence[str], failures: Sequence[Failure], tmp_path: Path
+    case: Case, names: Sequence[str], failures: Sequence[Failure], most: int, tmp_path: Path
 ) -> None:
     root = case.unpack(tmp_path)
     with failing_calls([root], names) as reads:

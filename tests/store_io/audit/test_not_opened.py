@@ -44,21 +44,20 @@ def not_given_up(found: Audited, path: str) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", ["link", "fifo", "device"])
-@pytest.mark.parametrize("number", [0, 1, -1])
+@pytest.mark.parametrize(("number", "kind"), [(0, "fifo"), (1, "device"), (-1, "link")])
 def test_in_place_of_a_segment(number: int, kind: str, tmp_path: Path) -> None:
     root = tmp_path / "store"
     store = build(root)
     path = sorted((root / "commitlog").iterdir())[number]
     replaced(path, kind)
-    for release in ("4.9.2", "4.9.8", "5.3.3"):
+    for release in ("4.9.2", "5.3.3"):
         found = audit(root, release, store.broker_conf)
         not_given_up(found, f"commitlog/{path.name}")
         assert {s["action"] for s in found.outcome.plan["steps"] if s["file"].startswith("commitlog/")} == {"keep"}
 
 
 @pytest.mark.parametrize("part", ["consumequeue/T/0", "index"])
-@pytest.mark.parametrize("number", [0, 1, -1])
+@pytest.mark.parametrize("number", [0, -1])
 def test_in_place_of_a_queue_or_index_file(part: str, number: int, tmp_path: Path) -> None:
     root = tmp_path / "store"
     store = build(root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas import commitlog_layout as layout
-from store_io.broker.index_keys import has_key, index_keys, key_hash, key_text, tag_key
+from store_io.broker.index_keys import has_key, index_keys, key_hash, tag_key
 from store_io.broker.message_verdict import Message
 
 
@@ -33,11 +33,6 @@ def test_a_message_that_was_rolled_back_has_none() -> None:
 )
 def test_the_hash_is_never_negative(text: str, value: int) -> None:
     assert key_hash(text) == value
-
-
-def test_what_is_hashed_holds_the_topic() -> None:
-    assert key_text("T", "k") == "T#k"
-    assert key_hash("T#k") != key_hash("U#k")
 
 
 def test_a_message_has_its_unique_key_and_each_piece_of_keys() -> None:

@@ -6,7 +6,6 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ import lz4.frame
 import pytest
 import zstandard
 
-from schemas.sources import BODY_COLUMNS
 from store_io.base.errors import StoreChanged, UsageError
-from store_io.log.records.message_bodies import decode_body, inner_messages
+from store_io.log.records.message_bodies import decode_body
 from store_io.messages.message_filter import MessageFilter
 from store_io.messages.message_rows import message_schema, scan_messages
 from store_io.messages.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
@@ -286,13 +284,6 @@ def test_a_bomb_is_too_large(kind: str) -> None:
 
 
 @pytest.mark.parametrize("pack", [lz4.frame.compress, zstandard.ZstdCompressor().compress])
-def test_frames_that_follow_one_another_are_one_body(pack: Any) -> None:
-    flag = 0x101 if pack is lz4.frame.compress else 0x201
-    assert decode_body(pack(b"one ") + pack(b"two"), flag, 100) == (b"one two", 1)
-    assert decode_body(pack(b"one ") + pack(b"two")[:-3], flag, 100) == (None, 3)
-
-
-@pytest.mark.parametrize("pack", [lz4.frame.compress, zstandard.ZstdCompressor().compress])
 def test_very_many_empty_frames_cost_no_more_than_their_bytes(pack: Any) -> None:
     """A body of them is easily written; what is behind a frame must not be copied for each."""
 
@@ -364,25 +355,6 @@ def test_inner_batches_are_unpacked(tmp_path: Path, compressed: bool, window: in
     assert [row["queue_offset"] for row in rows_of(store.root, unpack=True, wanted=wanted)] == [41, 42]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"no batch at all", inner(THREE)[:-1], inner(THREE) + b"\0", struct.pack(">iiiiih", 1 << 30, 0, 0, 0, 1 << 30, 0)],
-)
-def test_what_is_no_inner_batch_stays_one_message(tmp_path: Path, body: bytes) -> None:
-    assert inner_messages(body) is None
-    store = batch_store(tmp_path / "store", body)
-    rows = plain(rows_of(store.root, unpack=True, columns=(*DEFAULT_COLUMNS, *BODY_COLUMNS)))
-    assert [row["body"] for row in rows] == [b"1", body, b"2"]
-    wanted = expected(store.records[1], 1 << 16)
-    assert {name: rows[1][name] for name in wanted} == wanted
-
-
-def test_a_batch_holds_no_more_than_a_short_counts() -> None:
-    one = inner([(0, b"", b"")])
-    assert len(inner_messages(one * 32_767) or []) == 32_767
-    assert inner_messages(one * 32_768) is None
-
-
 def test_inner_messages_without_a_byte_of_their_own_fill_batches_too(tmp_path: Path) -> None:
     """Compressed, 32,767 of them are 2 KB: a window of such batches would be a hundred million rows."""
     body = zlib.compress(inner([(0, b"", b"")] * 32_767))
@@ -404,10 +376,3 @@ def test_many_hosts_and_names_made_to_meet(tmp_path: Path) -> None:
     rows = plain(rows_of(store.root, columns=("born_host", "properties")))
     assert [row["born_host"] for row in rows] == [host_text(r.born_host) for r in store.records]
     assert [row["properties"] for row in rows] == [r.properties for r in store.records]
-
-
-def test_the_scan_is_a_value(tmp_path: Path) -> None:
-    import pickle
-
-    scan = MessageScan(StoreLocation(str(tmp_path)), "commitlog/0", 0, 1)
-    assert pickle.loads(pickle.dumps(scan)) == scan == replace(scan)

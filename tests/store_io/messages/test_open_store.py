@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-
-from store_io.base.errors import NotAStore
 from store_io.messages.open_store import CLOCK_MARGIN_MS, SegmentTimes, open_store, segment_times
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Store
@@ -30,9 +26,3 @@ def test_a_segment_may_hold_times_within_an_hour_of_its_bounds() -> None:
     assert times.may_hold((21 * CLOCK_MARGIN_MS, None)) and not times.may_hold((21 * CLOCK_MARGIN_MS + 1, None))
     assert times.may_hold((None, 9 * CLOCK_MARGIN_MS + 1)) and not times.may_hold((None, 9 * CLOCK_MARGIN_MS))
     assert replace(times, first=None).may_hold((0, 1)) and replace(times, next_first=None).may_hold((1 << 60, None))
-
-
-def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("x")
-    with pytest.raises(NotAStore):
-        open_store(StoreLocation(str(tmp_path)))

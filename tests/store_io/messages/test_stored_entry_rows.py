@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from store_io.base.errors import NotAStore, StoreChanged, Unreadable
-from store_io.messages.open_store import OpenStore, check_store, open_store
+from store_io.base.errors import StoreChanged, Unreadable
+from store_io.messages.open_store import OpenStore, open_store
 from store_io.messages.scans import EntryScan
 from store_io.messages.stored_entry_rows import SCHEMAS, scan_extents, scan_index_entries, scan_queue_entries
 from store_io.source.byte_source import StoreLocation
@@ -151,17 +151,6 @@ def test_extents_tile_the_segments_of_real_stores(tmp_path: Path, name: str) -> 
 
 
 # ---- the store -------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_no_store_is_told_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "file").write_text("x")
-    for name, sentence in (("nothing", "nothing of this name"), ("empty", "an empty directory"), ("file", "a file, not")):
-        for look in (check_store, open_store):
-            with pytest.raises(NotAStore, match=sentence):
-                look(StoreLocation(str(tmp_path / name)))
-    (tmp_path / "dledger" / "dledger-n0").mkdir(parents=True)
-    assert open_store(StoreLocation(str(tmp_path / "dledger"))).segments() == []
 
 
 def test_a_link_out_of_the_store_is_told_where_it_would_be_read(tmp_path: Path) -> None:

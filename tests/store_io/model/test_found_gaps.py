@@ -9,25 +9,7 @@ import pytest
 from schemas.advice import Cause, Gap
 from store_io.model.found_gaps import Gaps
 
-A, B, C = (Gap(Cause.NOT_LISTED, path) for path in "abc")
 LATE = Gap(Cause.TIME_LIMIT, values=("leftovers",))
-
-
-def test_a_gap_that_is_there_is_not_added_again() -> None:
-    gaps = Gaps([A])
-    gaps.add([B, A, C])
-    assert (gaps.found, gaps.broken) == ([A, B, C], False)
-
-
-def test_what_cannot_be_read_ends_any_prediction() -> None:
-    gaps = Gaps()
-    gaps.cannot_read(A)
-    assert (gaps.found, gaps.broken) == ([A], True)
-
-
-def test_what_was_left_out_on_request_is_no_fault() -> None:
-    gaps = Gaps([LATE, A])
-    assert (gaps.on_purpose, gaps.faults) == ([LATE], [A])
 
 
 @pytest.mark.parametrize("path", ["a", ""])

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from store_io.audit.open_copy import open_copy
-from store_io.base.errors import NotAStore
 from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.index.index_kind import INDEX
@@ -63,14 +62,6 @@ def test_a_segment_beyond_63_bits_is_not_modelled_and_no_segment(tmp_path: Path)
     gaps = Gaps()
     copy = open_copy(make(tmp_path, {"commitlog/9223372036854775807": bytes(64)}), gaps)
     assert copy.segment_files == [] and len(copy.unmodelled) == 1 and gaps.found == list(copy.unmodelled)
-
-
-def test_no_store_is_an_error_unless_it_may_be_an_emptied_one(tmp_path: Path) -> None:
-    request = make(tmp_path, {"notes.txt": b"x"})
-    with pytest.raises(NotAStore):
-        open_copy(request, Gaps())
-    emptied = AuditRequest("s", request.location, "5.3.3", perhaps_emptied=True)
-    assert open_copy(emptied, Gaps()).no_store
 
 
 @pytest.mark.parametrize(("release", "starts"), [("5.1.1", True), ("5.1.2", False), ("5.1.3", True)])

@@ -21,7 +21,7 @@ from schemas.rows import (
 from store_io.broker.releases import broker_rules
 from store_io.kinds.queues.queue_entries import missing_findings
 from store_io.log.scan import stored_runs as module
-from store_io.log.scan.stored_runs import PACKED_FROM, KeyTable, RunShelf, StoredSummary
+from store_io.log.scan.stored_runs import RunShelf, StoredSummary
 from store_io.model import queue_runs
 from store_io.model.loss import QueueLoss
 from store_io.model.queue_runs import BLOCK_QUEUES, StoreRuns, message_runs, stored_runs, stretches
@@ -95,29 +95,6 @@ def test_runs_of_the_first_segments_stay_and_those_of_all_others_are_read_again(
 
 def test_segments_without_runs_have_no_queues() -> None:
     assert dict(stored_runs([segment(0, [], []), segment(1000, [], [("T", 0)])], True, {})) == {}
-
-
-def test_a_pickled_summary_is_the_same_and_small() -> None:
-    rng = np.random.default_rng(1)
-    for count in (0, 3, PACKED_FROM, 5000):
-        keys: list[QueueKey] = [("T", number) for number in range(count)]
-        summary = segment(1 << 40, [(q, 3, 0, 200 * q) for q in range(count)], keys)
-        summary.runs["first_phy_offset"] = (1 << 40) + summary.runs["first_position"]
-        summary.runs["tags_code"] = rng.integers(-(1 << 31), 1 << 31, count)
-        data = pickle.dumps(summary, protocol=5)
-        again = pickle.loads(data)
-        assert (again.runs == summary.runs).all() and again.queues == keys and again.path == summary.path
-        assert again.runs.dtype == RUN_DTYPE and again.extents == []
-        if count == 5000:
-            assert len(data) < 40 * count < summary.runs.nbytes
-
-
-def test_summaries_share_their_queues() -> None:
-    first, second, other = (segment(0, [], [("T", number) for number in range(n)]) for n in (3, 3, 4))
-    keys = KeyTable()
-    for summary in (first, second, other):
-        keys.share(summary)
-    assert second.queues is first.queues and other.queues[2] is first.queues[2] and len(other.queues) == 4
 
 
 def test_a_batch_that_no_broker_dispatches_misses_no_entry_and_no_number_is_negative() -> None:

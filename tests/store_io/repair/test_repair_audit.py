@@ -3,44 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from store_io.base.errors import StoreError, Unreadable
-from store_io.repair.copy_under_way import CopyUnderWay
-from store_io.repair.repair_audit import audit, audit_changed, audit_copy
-from store_io.source.byte_source import StoreLocation
+from store_io.base.errors import Unreadable
+from store_io.repair.repair_audit import audit
 from tests.support.answers.repaired import plan_of, repaired
 from tests.support.failing_reads import failing_calls
-from tests.support.stores.small_repairs import SIZES, copied, small_store
-
-
-class Copied:
-    """Stands for a copy that is whole."""
-
-    def __init__(self, location: StoreLocation):
-        self.location, self.run_here = location, None
-
-    def finish(self) -> None:
-        pass
-
-
-def test_an_audit_of_the_copy(tmp_path: Path) -> None:
-    root, conf = small_store(tmp_path)
-    with copied(root, conf, tmp_path / "new") as (work, audit):
-        assert audit.complete and audit.starts and audit.serious == []
-        assert len(audit.holding) == len(audit.segments) > 1
-        last = audit.segments[-1]
-        assert last.base_offset <= audit.last_message < last.base_offset + SIZES.segment
-        assert audit.last_store_time == last.last_store_time
-        scan = audit.scan_of(last)
-        assert scan.path == last.path and not scan.probe and not scan.queue_files and scan.index is None
-        assert audit_changed(work, "the copy").serious == []  # by the settings that the first audit settled
-        work.writer.zero(audit.segments[0].path, 0, 300)
-        assert any(f.file == audit.segments[0].path for f in audit_changed(work, "the copy").serious)
-        with pytest.raises(StoreError, match="the store is not the one that the plan was made from: commitlog/"):
-            audit_copy(work, cast(CopyUnderWay, Copied(work.location)))
+from tests.support.stores.small_repairs import copied, small_store
 
 
 def test_a_repair_knows_that_the_broker_has_no_timers(tmp_path: Path) -> None:

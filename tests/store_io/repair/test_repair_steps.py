@@ -7,19 +7,7 @@ import pytest
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
 from store_io.broker.loading import Tree
-from store_io.repair.repair_steps import COPY, REBUILD_DATABASE, REMOVE, Step, Steps, bytes_at
-
-
-def test_they_are_numbered_in_their_order_and_zeros_are_left_out() -> None:
-    steps = Steps()
-    steps.add(COPY, "", kept={"files": 3, "bytes": 0})
-    assert not steps.changed
-    steps.add(REMOVE, "abort", reason="why", lost={"bytes": 4})
-    assert steps.changed
-    assert [(row["number"], row["action"], row["kept"], row["lost"]) for row in steps.rows] == [
-        (1, "copy", {"files": 3}, {}),
-        (2, "remove", {}, {"bytes": 4}),
-    ]
+from store_io.repair.repair_steps import COPY, REBUILD_DATABASE, Step, Steps, bytes_at
 
 
 def test_what_goes_with_a_folder_is_all_that_is_in_it() -> None:

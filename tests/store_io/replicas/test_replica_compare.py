@@ -11,7 +11,7 @@ from schemas.rows import MappedFile
 from store_io.broker.releases import broker_rules
 from store_io.model import log_map as lm
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask, compare_segment
-from store_io.replicas.replica_parts import QueueTotal, ReplicaPart, State
+from store_io.replicas.replica_parts import ReplicaPart, State
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.gaps import gap_text
 from tests.support.stores.builders import Message, Record, Sizes, StoreBuilder
@@ -56,11 +56,6 @@ def states(part: ReplicaPart) -> list[tuple[int, int, int]]:
     return [(piece.start, piece.messages, piece.states[1]) for piece in part.pieces]
 
 
-def test_equal_bytes_give_no_piece(made: Copies, tmp_path: Path) -> None:
-    part = compared(made, other_of(made, tmp_path))
-    assert part.pieces == [] and not part.totals and not part.problem and part.bytes_read > 0
-
-
 def test_bounds_of_the_other_log_part_the_messages(made: Copies, tmp_path: Path) -> None:
     records = made[1]
     part = compared(made, other_of(made, tmp_path, start=records[1].at, end=records[4].at))
@@ -102,10 +97,3 @@ def test_a_file_of_another_length_is_a_problem_of_the_copy_that_it_belongs_to(ma
     part = compared(made, other)
     assert (part.problem_copy, gap_text(part.problem)) == (1, f"{NAME}: 100 bytes, {SEGMENT:,} when the copy was listed")
     assert compared(made, other, size=77).problem_copy == 0
-
-
-def test_totals_are_bounds_of_all_that_was_added() -> None:
-    total = QueueTotal()
-    total.add(QueueTotal(2, 20, 5, 9, 100, 200))
-    total.add(QueueTotal(1, 10, 3, 3, 150, 300))
-    assert total == QueueTotal(3, 30, 3, 9, 100, 300)

@@ -145,28 +145,7 @@ def test_a_verdict_says_what_is_scattered_over_several_copies(tmp_path: Path) ->
     assert told[1:] == ["Do not start this copy as master: a holds 2 messages that this copy lacks"] * 2
 
 
-def test_a_verdict_says_that_logs_have_parted(tmp_path: Path) -> None:
-    one, other = builder_of(100), builder_of(100)
-    at = one.records[-1].at + one.records[-1].size
-    for builder, count, clock in ((one, 30, 10), (other, 50, 20)):
-        for number in range(count):
-            builder.clock += clock
-            builder.put(replace(message(number), born_time=builder.clock - 3))
-    group, audits = compared([one.write(tmp_path / "a"), other.write(tmp_path / "b")])
-    assert [pair["relation"] for pair in group.result["pairs"]] == ["diverged"]
-    lacks = [row(group, name)["lacks"] for name in "ab"]
-    assert lacks == [50, 30]
-    since = f"differ from physical offset {at} on, where this copy holds"
-    assert as_masters(audits) == [
-        f"Do not start this copy as master: b holds 50 messages that this copy lacks; it and b {since} 30 messages that b lacks",
-        f"Do not start this copy as master yet: a holds 30 messages that this copy lacks; it and a {since} 50 messages that a"
-        " lacks",
-    ]
-    assert [audit.outcome().exit_code for audit in audits] == [0, 0] and all(told(audit) for audit in audits)
-    assert all(finding.severity == NOTE for audit in audits for finding in told(audit))
-
-
-@pytest.mark.parametrize("kept", [1, 40, 133, 199])
+@pytest.mark.parametrize("kept", [1, 133])
 def test_a_copy_that_is_behind_is_normal(tmp_path: Path, kept: int) -> None:
     whole = builder_of(200)
     first, second = whole.write(tmp_path / "a"), builder_of(kept).write(tmp_path / "b")
@@ -233,7 +212,7 @@ def test_a_damaged_body_is_named_and_the_other_copy_holds_it(pair: tuple[StoreBu
     assert damaged.outcome().exit_code == 20  # by its own finding
 
 
-@pytest.mark.parametrize("field", ["flag", "bornHost", "storeHost", "reconsumeTimes", "preparedOffset"])
+@pytest.mark.parametrize("field", ["flag", "bornHost"])
 def test_what_no_checksum_covers_is_disputed_by_two_copies_and_settled_by_three(
     tmp_path: Path, pair: tuple[StoreBuilder, Store, Store], field: str
 ) -> None:
@@ -243,8 +222,7 @@ def test_what_no_checksum_covers_is_disputed_by_two_copies_and_settled_by_three(
     flip(second, record, field)
     group, audits = compared([first, second])
     (only,) = group.result["pairs"]
-    names = {"bornHost": "BORNHOST", "storeHost": "STOREHOST", "preparedOffset": "PREPAREDTRANSACTIONOFFSET"}
-    assert only["relation"] == "disputed" and only["first_difference"]["field"] == names.get(field, field.upper())
+    assert only["relation"] == "disputed" and only["first_difference"]["field"] == field.upper()
     for audit in audits:
         (finding,) = told(audit)
         assert (finding.code, finding.severity, finding.phy_offset) == ("replica_disputes", NOTE, record.at)
@@ -329,15 +307,6 @@ def test_a_hole_and_a_lost_segment_are_in_the_other_copy(pair: tuple[StoreBuilde
         ("replica_holds", f"commitlog/{base:020}", len(inside)),
     ]
     assert told(sound) == []
-
-
-def test_two_holes_in_different_copies_are_each_in_the_other(pair: tuple[StoreBuilder, Store, Store]) -> None:
-    builder, first, second = pair
-    zero(first, body_of(builder.records[10]), body_of(builder.records[14]))
-    zero(second, body_of(builder.records[90]), body_of(builder.records[91]) + 40)
-    group, audits = compared([first, second])
-    assert (row(group, "a")["lacks"], row(group, "b")["lacks"]) == (5, 2)
-    assert [[f.count for f in told(audit)] for audit in audits] == [[5], [2]]
 
 
 def test_logs_that_went_on_apart(tmp_path: Path) -> None:
@@ -427,13 +396,6 @@ def test_files_of_another_size_are_compared_by_physical_offset(pair: tuple[Store
     assert group.result["pairs"][0]["same_until"] == builder.records[100].at + 90
 
 
-def test_a_message_in_two_of_three_copies_is_lost_once(tmp_path: Path) -> None:
-    stores = [builder_of(count).write(tmp_path / str(count)) for count in (100, 100, 70)]
-    group, _ = compared(stores)
-    assert [copy["lacks"] for copy in group.result["copies"]] == [0, 0, 30]
-    assert [pair["relation"] for pair in group.result["pairs"]] == ["equal", "behind", "behind"]
-
-
 def test_a_group_of_very_many_copies_is_bounded(tmp_path: Path) -> None:
     stores = [builder_of(5 + number % 3).write(tmp_path / str(number)) for number in range(18)]
     audits = [
@@ -505,7 +467,7 @@ def disturbed(store: Store, records: Sequence[Record], rng: random.Random) -> No
             zero(store, body_of(records[i]) + rng.randrange(100), 1 << 30)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(6, 30))])
 def test_any_copies_against_a_bytewise_witness(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     counts = [rng.randrange(90, 201) for _ in range(rng.choice([2, 2, 3]))]

@@ -137,7 +137,7 @@ def test_damage_is_one_sentence_with_its_file(store: Path, what: str) -> None:
     with pytest.raises(DatabaseDamaged) as caught:
         entries(store)
     assert Path(caught.value.path).match(f"db/{file}"), str(caught.value)
-    assert str(store) not in str(caught.value) and "store-audit-rocksdb" not in str(caught.value)
+    assert str(store) not in str(caught.value) and PREFIX not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

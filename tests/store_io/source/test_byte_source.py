@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
@@ -255,11 +254,6 @@ def test_a_file_of_any_time_is_listed(tmp_path: Path, year: int) -> None:
         os.utime(tmp_path / "abort", (seconds, seconds))
     (entry,) = open_source(StoreLocation(str(tmp_path))).names()
     assert abs(entry.mtime_ns) <= (1 << 63) - 1 and entry.kind == "file"
-
-
-def test_a_location_can_be_sent_to_another_process() -> None:
-    location = StoreLocation("/a", (("index", ("/b",)),))
-    assert pickle.loads(pickle.dumps(location)) == location
 
 
 def test_a_wrong_root_is_one_sentence(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from store_io.base.errors import NotAFile, NotAStore, StoreChanged, StoreError, 
 from store_io.source import disk_cache, remote_file, s3_client
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
 from store_io.source.remote_file import KeptGrains, RemoteFile
-from tests.support.processes.s3_server import BUCKET, Refusal, Request, S3Server
+from tests.support.processes.s3_server import BUCKET, Refusal, S3Server
 
 SEGMENT = "commitlog/00000000000000000000"
 
@@ -347,8 +347,3 @@ def test_grains_that_were_not_used_for_longest_make_room() -> None:
     assert kept.get((("b", "k"), "e", 0)) == bytes(4) and kept._bytes == 8 + 2 * remote_file.ENTRY_BYTES
     kept.put((("b", "k"), "e", 2), bytes(4))
     assert kept.get((("b", "k"), "e", 1)) is None and kept.get((("b", "k"), "e", 0)) is not None
-
-
-def test_a_request_is_what_the_test_server_notes(server: S3Server) -> None:
-    server.put("s/a b", b"x")
-    assert server.requests == [Request("PUT", "s/a b", False, "")]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from store_io.base.wording import Sentence
 from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_cause, refusal_row, refusal_sentence
-from tests import ROOT
 
 CASES = [Refusal(kind, "commitlog/{x}: y", 1_000, 2_000, "a=b", 30, 4_000, ("T:0", 7)) for kind in RefusalKind]
 
@@ -57,22 +55,13 @@ def test_the_line_to_correct_is_the_refusals_own() -> None:
     assert Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting="k=v").correct_line == Advice(Step.CORRECT_LINE, ("k=v",))
 
 
-READERS = (
-    "sentence.startswith('x')",
-    "'x' in sentence",
-    "sentence == 'x'",
-    "bool(sentence.partition(':'))",
-    "sentence[0] == 'x'",
-)
-
-
-def test_code_that_reads_a_sentence_does_not_pass_mypy(tmp_path: Path) -> None:
+def test_no_words_can_be_read_out_of_a_sentence() -> None:
     """The words themselves are for pages and writers alone."""
-    head = "from store_io.base.wording import Sentence\n"
-    module = tmp_path / "reader.py"
-    module.write_text(head + "".join(f"def f{n}(sentence: Sentence) -> bool: return {x}\n" for n, x in enumerate(READERS)))
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", str(module)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    lines = {int(line) for line in re.findall(rf"^{re.escape(str(module))}:(\d+): error:", done.stdout, re.MULTILINE)}
-    assert lines == set(range(2, 2 + len(READERS))), done.stdout
-    assert str(Sentence("x")) == "x"
+    sentence: Any = Sentence("x")
+    readers: list[Callable[[], object]] = [
+        lambda: sentence.startswith("x"), lambda: "x" in sentence, lambda: sentence.partition(":"), lambda: sentence[0],
+    ]  # fmt: skip
+    for read in readers:
+        with pytest.raises((AttributeError, TypeError)):
+            read()
+    assert sentence != "x" and str(sentence) == "x"

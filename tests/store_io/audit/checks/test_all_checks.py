@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from schemas.rows import Finding, IndexFileSummary, QueueSummary
-from store_io.audit.checks import all_checks
-from store_io.audit.checks.all_checks import COMPARED, REST, run_checks
-from store_io.audit.checks.broker_start import broker_findings
-from store_io.kinds import all_kinds
+from store_io.audit.checks.all_checks import run_checks
 from store_io.kinds.index import index_reader
 from tests.support.handmade.evidence import copy_of, evidence_of, log_path, queue_path, segment
 
 PATH = queue_path(0)
-
-
-def test_every_check_is_in_the_table_once() -> None:
-    assert len({*COMPARED, *REST}) == len(COMPARED) + len(REST)
-    folders = Path(all_checks.__file__).parent, Path(all_kinds.__file__).parent
-    at_start = [check for room in all_kinds.ROOMS for check in room.start_checks]
-    named = {check.__module__.rpartition(".")[2] for check in (*COMPARED, *REST, *at_start, broker_findings)}
-    check = re.compile(r"\(evidence: Evidence\) -> (list|Iterator)\[Finding\]")
-    taking = {path.stem for folder in folders for path in folder.rglob("*.py") if check.search(path.read_text())}
-    assert taking == named
 
 
 def test_a_sound_copy_has_no_finding() -> None:

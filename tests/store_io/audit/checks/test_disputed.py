@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.rows import Finding, IndexFileSummary
+from schemas.rows import Finding
 from store_io.audit.checks import disputed as checks
-from store_io.audit.checks.disputed import disputed, settled
-from store_io.base.packed import GrowingList
-from store_io.kinds.index import index_reader
+from store_io.audit.checks.disputed import disputed
 from tests.support.handmade.evidence import copy_of, evidence_of, log_path, queue_path, segment
 
 DATA = b"".join((100).to_bytes(4, "big") + bytes(96) for _ in range(10))
@@ -37,14 +35,3 @@ def test_a_segment_that_can_no_longer_be_read_is_told_elsewhere() -> None:
 def test_disputed_messages_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "MAX_DISPUTED", 2)
     assert len(disputed(EVIDENCE, [wrong(100 * number) for number in range(5)])) == 2
-
-
-def test_settled_keeps_other_files_and_replaces_those_of_an_index_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    header, entry = Finding("index_header_wrong", "index/7"), Finding("index_entry_wrong", "index/7")
-    other = Finding("queue_entry_wrong", "q")
-    monkeypatch.setattr(
-        index_reader, "without_header_echoes", lambda found, summary, slots: [f for f in found if f is not header]
-    )
-    evidence = evidence_of(index={"index/7": IndexFileSummary("index/7", 100)})
-    assert settled(evidence, GrowingList([header, entry, other])) == [other, entry]
-    assert settled(evidence, GrowingList([entry, other])) == [entry, other]

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding, IndexFileSummary, QueueSummary
-from store_io.audit.checks.all_checks import scan_findings, unread_heads, unwritten_ends
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding
+from store_io.audit.checks.all_checks import unread_heads, unwritten_ends
 from store_io.log.scan.segment_edges import SegmentEdges
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, segment
 
 COPY = copy_of({log_path(SEGMENT * number): SEGMENT for number in range(5)})
-
-
-def test_findings_of_segments_queues_and_index_files() -> None:
-    one, two, three = (Finding(code, "x") for code in ("commitlog_damaged", "queue_entry_invalid", "index_slot_wrong"))
-    facts = {"queues": {("T", 0): QueueSummary(("T", 0), findings=[two])}}
-    index = {"index/7": IndexFileSummary("index/7", 1, findings=[three])}
-    assert [*scan_findings(evidence_of(segments=[segment(0, findings=[one])], index=index, **facts))] == [one, two, three]
 
 
 def test_heads_of_unread_segments_but_for_the_newest_which_may_be_torn() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome, Start
-from store_io.audit.compared.comparison import Answer, answer_of, comparison, least_loss, not_known, older_than_its_writer
+from store_io.audit.compared.comparison import answer_of, comparison, least_loss, older_than_its_writer
 from store_io.audit.compared.variants import Variant
 from store_io.model.written_by import WrittenBy
 from tests.support.handmade import samples
@@ -46,11 +45,3 @@ def test_a_row_of_an_outcome() -> None:
     outcome.plan["broker"] = None
     row = answer_of(outcome, Variant(outcome.release)).start
     assert (row.known, row.starts, row.lost_messages) == (False, None, None) and row.why
-
-
-def test_the_exit_code_counts_what_others_found() -> None:
-    answer = Answer(replace(ROW, exit_code=0), {"note": 1}, [])
-    assert answer.with_more({}, []).exit_code == 0
-    assert answer.with_more({"loss": 1}, []).exit_code == 20
-    assert answer.with_more({}, [Gap(Cause.CHANGED)]).exit_code == 3
-    assert not_known(Variant("5.3.3", ("enableLmq", True)), Gap(Cause.ERROR, values=("why",))).start.why == "why"

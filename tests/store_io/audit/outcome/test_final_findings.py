@@ -33,11 +33,6 @@ def test_a_raised_note_has_the_step_of_its_row(code: str) -> None:
     assert completed(Finding(code, "x")).next == completed(Finding(code, "x", severity=NOTE)).next == CATALOGUE[code].next
 
 
-def test_only_of_files_that_a_repair_removes_is_that_said() -> None:
-    removed = {code for code, row in CATALOGUE.items() if row.raised_step == Step.REMOVE_FILE}
-    assert removed == {"file_unrecognised", "segment_empty", "queue_file_empty"}
-
-
 def test_each_once_and_in_one_order_whatever_order_they_came_in() -> None:
     findings = [Finding("queue_entry_missing", "b"), Finding("queue_entry_missing", "a", 5, 6), Finding("queue_file_empty", "a")]
     orders = {tuple(final_findings(evidence_of(), [*order, order[0]])[0]) for order in permutations(findings)}

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import pytest
-
 from schemas.advice import Cause, Gap, LeftOut
-from schemas.rows import LOSS, NOTE, Finding, IndexFileSummary, QueueSummary
+from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.task_making import TaskMaker
-from store_io.base.tasks import Task
 from store_io.broker.prediction import ScanId
 from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.found_gaps import Gaps
-from store_io.model.queue_leftovers import LeftoverResult
 from store_io.model.queue_views import QueueView
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
-
-Where = Callable[[Collected], Mapping[Any, Any]]
-
-
-def file_queues(found: Collected) -> Mapping[Any, Any]:
-    return found.file_queues
-
-
-def index_files(found: Collected) -> Mapping[Any, Any]:
-    return found.index
-
-
-def leftovers(found: Collected) -> Mapping[Any, Any]:
-    return found.results(QUEUES).leftovers
-
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
 MAKER = TaskMaker(request_of(), COPY)
@@ -61,31 +39,6 @@ def test_a_part_of_the_broker_s_walk_does_not_replace_the_segment() -> None:
     assert found.by_path == {} and found.late == {log_path(0)}
     found.take(task, segment(0), None)  # of a segment that the broker does not load
     assert set(found.by_path) == {log_path(0)} and found.late == set() and len(found.scans) == 1
-
-
-@pytest.mark.parametrize(
-    ("task", "result", "where"),
-    [
-        (
-            next(QUEUES.first_tasks(request_of(), COPY)),
-            [QueueSummary(KEY, bytes_read=5, problem=REFUSED)],
-            lambda found: found.results(QUEUES).summaries,
-        ),
-        (
-            next(INDEX.first_tasks(request_of(), COPY)),
-            IndexFileSummary("index/7", 100, bytes_read=5, problem=REFUSED),
-            lambda found: found.results(INDEX).files,
-        ),
-        (LEFTOVER, LeftoverResult(KEY, problem=REFUSED), leftovers),
-    ],
-)
-def test_results_find_their_place_and_a_problem_is_told_once(task: Task, result: Any, where: Where) -> None:
-    gaps = Gaps()
-    found = Collected(gaps)
-    found.take(task, result)
-    found.take(task, result)
-    assert list(where(found).values()) == (result if isinstance(result, list) else [result])
-    assert gaps.found == [REFUSED] and not gaps.broken
 
 
 def test_edges_that_cannot_be_read_end_the_prediction() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from store_io.broker.releases import ALL_DEFAULTS, KNOWN_RELEASES, parse_known
-from store_io.broker.settings.known_keys import RENAMED, known_span, meant_by, reads
+from store_io.broker.settings.known_keys import known_span, meant_by, reads
 
 
 @pytest.mark.parametrize("key", sorted(ALL_DEFAULTS))
@@ -36,8 +36,3 @@ def test_a_name_is_known_between_its_releases() -> None:
 )
 def test_the_name_that_was_meant(key: str, release: tuple[int, ...], meant: str) -> None:
     assert meant_by(key, release) == meant
-
-
-def test_no_renamed_name_is_one_that_its_release_reads() -> None:
-    for old, new in RENAMED.items():
-        assert known_span(new) is not None and not reads(old, (4, 8, 0)) and not reads(old, (5, 5, 0))

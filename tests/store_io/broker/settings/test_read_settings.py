@@ -140,11 +140,6 @@ def test_a_broker_conf_that_is_silent_about_sizes_means_the_defaults(tmp_path: P
     assert (settings["mappedFileSizeCommitLog"].value, settings["mappedFileSizeCommitLog"].origin) == (1 << 30, "default")
 
 
-def test_an_index_without_entries_is_explained_by_some_pair(tmp_path: Path) -> None:
-    listing = store(tmp_path, {SEGMENT: 8, "index/20260101000000000": 40 + 4 * 100 + 20 * 1000})
-    assert broker_rules("5.3.3", read_settings(None, listing)).index_file_bytes == 20440
-
-
 @example_settings(deadline=None)
 @given(st.binary(max_size=200), st.binary(min_size=40, max_size=40))
 def test_no_bytes_in_an_index_file_raise(tmp_path_factory: pytest.TempPathFactory, body: bytes, header: bytes) -> None:

@@ -49,7 +49,7 @@ def damage_manifest(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("conf", [ALL_ON, ""], ids=["on", "off"])
-@pytest.mark.parametrize("release", ["4.9.8", "5.3.1", "5.3.3", "5.5.0"])
+@pytest.mark.parametrize("release", ["5.3.1", "5.5.0"])
 def test_sound_databases_are_no_reason_against_a_start(root: Path, conf: str, release: str) -> None:
     outcome = outcome_of(root, conf, release)
     assert outcome.plan["broker"]["starts"]

@@ -39,10 +39,8 @@ def outcome_of(tmp_path: Path, files: dict[str, bytes], release: str = "5.3.3", 
 
 
 @pytest.mark.parametrize("name", ["subscriptionGroup.json", "consumerFilter.json", "topics.json", "consumerOffset.json"])
-@pytest.mark.parametrize(
-    "content", [TORN, bytes(99), b"\x8f\x01garbage", TORN + bytes(60)], ids=["torn", "zeros", "rubbish", "both"]
-)
-@pytest.mark.parametrize("release", ["4.8.0", "5.3.3", "5.5.0"])
+@pytest.mark.parametrize("content", [bytes(99), TORN + bytes(60)], ids=["zeros", "torn"])
+@pytest.mark.parametrize("release", ["4.8.0", "5.5.0"])
 def test_a_broker_ends_over_a_file_and_a_bak_that_cannot_be_parsed(
     tmp_path: Path, name: str, content: bytes, release: str
 ) -> None:

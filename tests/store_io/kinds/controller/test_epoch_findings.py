@@ -40,7 +40,3 @@ def test_a_start_inside_of_damage_says_nothing() -> None:
         evidence = evidence_of(replica(TWO), segments=[segment_of(kind)], found={CONTROLLER: EpochStartsResult([50])})
         found = epoch_findings(evidence)
         assert [(f.code, f.start, f.end) for f in found] == [("epoch_not_at_record", 8, 12)] * count
-
-
-def test_a_replica_without_the_file_and_a_plain_store_have_none() -> None:
-    assert epoch_findings(evidence_of()) == [] == epoch_findings(evidence_of(replica(TWO)))

@@ -26,10 +26,6 @@ def test_old_entries_after_a_cut_are_not_of_the_log() -> None:
     assert live_ends([following, own]) == {"data/0": own.stretches[1].end}
 
 
-def test_a_log_without_leftovers_has_no_such_end() -> None:
-    assert live_ends([walk(stretch(0, 0, 4), stretch(1, 5, 6))]) == {} == live_ends([])
-
-
 def test_as_many_stretches_as_are_kept_of_many_files() -> None:
     """A comparison of each with each would take minutes."""
     one = walk(*(stretch(k, k, k) for k in range(MAX_STRETCHES - 1)), stretch(MAX_STRETCHES, 0, 0))

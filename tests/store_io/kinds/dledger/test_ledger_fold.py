@@ -154,9 +154,7 @@ def test_without_settings_the_folder_says_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-@pytest.mark.parametrize(
-    ("release", "starts"), [("4.9.8", True), ("5.0.0", False), ("5.1.4", False), ("5.3.3", False), ("5.5.0", False)]
-)
+@pytest.mark.parametrize(("release", "starts"), [("4.9.8", True), ("5.0.0", False), ("5.5.0", False)])
 def test_duplication_refuses_a_log_with_entries_that_the_checkpoint_does_not_call_committed(
     tmp_path: Path, release: str, starts: bool, clean: bool
 ) -> None:

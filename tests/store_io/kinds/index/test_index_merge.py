@@ -18,7 +18,7 @@ from store_io.kinds.index import index_merge
 from store_io.kinds.index.index_merge import IndexMerge, first_entry_from
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.answers.segment_tasks import index_refs, rules_of, scan_store
-from tests.support.stores import corpus_tools, strategies
+from tests.support.stores import strategies
 from tests.support.stores.builders import ROLLBACK, Message, Sizes, Store, StoreBuilder
 
 SLOTS = 20
@@ -64,16 +64,8 @@ def place(number: int, field: int = 0) -> int:
 THIRTY = [Message(body=b"b" * 9, uniq=f"U{i}", keys=f"k{i % 3}", tags="t") for i in range(30)]
 
 
-def test_a_healthy_index_has_no_finding(tmp_path: Path) -> None:
-    made = store(tmp_path, THIRTY)
-    (summary,) = scan(made)
-    assert said([summary]) == []
-    assert summary.index_entries_seen == 60
-    assert summary.index_unindexed == (-1, -1, 0, 0)
-
-
 @given(strategies.store_builders(), st.integers(0, 5), st.integers(100, 3000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_healthy_index_has_no_finding(
     tmp_path_factory: pytest.TempPathFactory, builder: StoreBuilder, undispatched: int, window: int
 ) -> None:
@@ -96,7 +88,7 @@ def test_any_healthy_index_has_no_finding(
     ("at", "low", "high"),
     [(0, 0, 4), (3, 0, 4), (4, 4, 12), (11, 4, 12), (12, 12, 16), (15, 12, 16)],
 )
-@pytest.mark.parametrize("number", [1, 2, 31, 32, 59, 60])
+@pytest.mark.parametrize("number", [1, 31, 60])
 def test_one_flipped_bit_is_one_wrong_field(tmp_path: Path, at: int, low: int, high: int, number: int) -> None:
     made = store(tmp_path, THIRTY)
     edit(index_file(made), lambda d: d.__setitem__(place(number, at), d[place(number, at)] ^ 0x40))
@@ -273,7 +265,7 @@ damages = st.lists(
 
 
 @given(damages, st.sampled_from([100, 400, 3000]), st.sampled_from([7, 16, 32_768]), st.sampled_from([1000, 21]), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_stepping_through_entries_as_they_stand_finds_what_the_alignment_finds(
     tmp_path_factory: pytest.TempPathFactory,
     damage: list[tuple[str, int, int, int]],
@@ -316,7 +308,7 @@ def test_stepping_through_entries_as_they_stand_finds_what_the_alignment_finds(
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_neighbouring_segments_share_no_entry_and_leave_none(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
@@ -337,11 +329,3 @@ def test_neighbouring_segments_share_no_entry_and_leave_none(
     assert borders == sorted(borders)
     if (phys[1:] >= phys[:-1]).all():
         assert borders == [1 + int(np.searchsorted(phys, at)) for at in range(0, 5100, 50)]
-
-
-@pytest.mark.parametrize("case", corpus_tools.plain_cases("g0", "g10", "g38", "g45"), ids=lambda c: c.name)
-def test_undamaged_real_stores_have_no_finding(tmp_path: Path, case: corpus_tools.Case) -> None:
-    root = case.unpack(tmp_path)
-    summaries = scan_store(root, case.broker_conf, case.release, probe=False)
-    assert said(summaries) == []
-    assert sum(s.index_entries_seen for s in summaries) > 500

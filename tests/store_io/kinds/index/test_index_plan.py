@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from store_io.kinds.index.index_rebuild import IndexPlan, index_names, prepare_index
+from store_io.kinds.index.index_rebuild import index_names, prepare_index
 from tests.support.stores.builders import Message, StoreBuilder
-from tests.support.stores.small_repairs import SIZES, copied, small_store
+from tests.support.stores.small_repairs import SIZES, copied
 
 WILD_MS = 2_685_000_000_000  # of the year 2055
 
@@ -20,14 +20,6 @@ def test_names_are_used_again_and_ascend() -> None:
     ]
     day = 86_400_000
     assert index_names([], 1, day) == ["index/19700101100000000"]  # 14 hours before: below every time zone's name
-
-
-def test_an_index_that_nothing_blames_stays(tmp_path: Path) -> None:
-    root, conf = small_store(tmp_path)
-    with copied(root, conf, tmp_path / "new") as (work, audit):
-        before = [e.path for e in work.tree.children("index")]
-        assert prepare_index(work, audit) == IndexPlan() and IndexPlan().row == {"files": 0, "entries": 0, "reasons": []}
-        assert before and [e.path for e in work.tree.children("index")] == before and not work.steps.changed
 
 
 def test_one_message_with_a_wild_store_time_names_no_file(tmp_path: Path) -> None:

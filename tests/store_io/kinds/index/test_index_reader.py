@@ -319,7 +319,7 @@ def test_a_sound_file_is_read_once(scan: Scan) -> None:
     assert scan(bytes(writer.data)).bytes_read == len(writer.data)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 @given(
     st.integers(0, 39),
     st.lists(st.tuples(st.integers(0, 879), st.binary(min_size=1, max_size=4)), max_size=3),
@@ -338,7 +338,7 @@ def test_following_chains_forwards_accepts_what_following_them_back_does(
     assert replace(forwards, bytes_read=0) == replace(back, bytes_read=0)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(
     st.integers(0, 39), st.lists(st.tuples(st.integers(0, 879), st.binary(min_size=1, max_size=30)), max_size=5), st.booleans()
 )

@@ -102,11 +102,6 @@ def test_an_all_zero_last_file_keeps_one_phantom_entry_for_truncation(tmp_path: 
     assert (found.last_prefix, found.last_prefix_phy, found.last_prefix_max_phy) == (1, 0, 0)
 
 
-def test_a_queue_without_files_keeps_its_beginnings(tmp_path: Path) -> None:
-    found = scan(tmp_path, ())
-    assert (found.wrote, found.max_phy_offset, found.used, found.problem) == (0, -1, [], None)
-
-
 def test_pre_blank_and_expired_entries_lead_the_queue(tmp_path: Path) -> None:
     files = write_queue(tmp_path, PRE_BLANK * 3 + entry(40) + entry(60) + entry(200) + entry(50), first=400)
     found = scan(tmp_path, files, log_min=100)
@@ -144,13 +139,6 @@ def test_a_huge_hole_is_not_read(tmp_path: Path) -> None:
     summary = scan(tmp_path, (MappedFile(files[0].path, 0, size),))
     assert summary.used == [(0, 1)]
     assert summary.bytes_read < 1 << 24
-
-
-def test_a_changed_byte_changes_the_digest(tmp_path: Path) -> None:
-    files = write_queue(tmp_path, entry(1))
-    before = scan(tmp_path, files).digests
-    write_queue(tmp_path, entry(1, tags=8))
-    assert scan(tmp_path, files).digests != before
 
 
 def test_many_holes_are_told_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +216,7 @@ def test_units_of_changing_sizes_are_walked_in_one_pass(tmp_path: Path) -> None:
     assert not scan(tmp_path, (), ext_files=ext).findings
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(st.data())
 def test_recover_equals_a_plain_loop_over_any_bytes(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     batch = data.draw(st.booleans())
@@ -248,7 +236,7 @@ def test_recover_equals_a_plain_loop_over_any_bytes(tmp_path_factory: pytest.Tem
     assert used.tolist() == [any(whole[i : i + len(good)]) for i in range(0, len(whole), len(good))]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(st.binary(max_size=300), st.booleans())
 def test_no_bytes_in_an_ext_file_raise(tmp_path_factory: pytest.TempPathFactory, content: bytes, short_units: bool) -> None:
     root = tmp_path_factory.mktemp("ext")

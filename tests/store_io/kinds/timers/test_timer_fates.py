@@ -79,9 +79,3 @@ def test_deleted_and_rolled_ones() -> None:
     assert numbers(fates([DUE, rolled], [FIRED, (52, READ + 9000, 700)])) == only(waiting=1)
     assert numbers(fates([DUE, rolled], [FIRED], replace(STATE, truncate_at=600))) == only(cut=1)
     assert numbers(fates([DUE, rolled, (1, 800, 0, READ, "copy")], [FIRED])) == only()
-
-
-def test_counts_add_up() -> None:
-    one, two = TimerCount(1, 5, 5), TimerCount(2, 3, 9)
-    assert one + two == TimerCount(3, 3, 9) and TimerCount() + one == one == one + TimerCount()
-    assert (Fates(cut=one) + Fates(cut=two, never=one)).lost == TimerCount(4, 3, 9)

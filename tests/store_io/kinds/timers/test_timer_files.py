@@ -17,7 +17,7 @@ def audit(made: TimerStore, release: str = "5.3.3", conf: str = "") -> Audited:
     return product.audit(made.root, release, made.conf + conf)
 
 
-@pytest.mark.parametrize("release", ["5.0.0", "5.1.4", "5.3.3", "5.4.0", "5.5.0"])
+@pytest.mark.parametrize("release", ["5.0.0", "5.3.3", "5.5.0"])
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_healthy_store_has_no_finding(tmp_path: Path, release: str, clean: bool) -> None:
     done = audit(timer_store(tmp_path / "store", release, clean=clean), release)

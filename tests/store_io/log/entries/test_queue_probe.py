@@ -29,10 +29,8 @@ from store_io.log.entries import queue_probe, queue_store
 from store_io.source.arrow_folder import ArrowFolder
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from tests.support.answers.segment_tasks import scan_store
-from tests.support.stores import corpus_tools, strategies
+from tests.support.stores import strategies
 from tests.support.stores.builders import SCHEDULE_TOPIC, Message, Sizes, Store, StoreBuilder
-
-UNDAMAGED = ("g04", "g01", "g02", "g03", "g05", "g06", "g07", "g08", "g09", "g10", "g38", "g45", "g5x")
 
 
 def store(root: Path, messages: list[Message], sizes: Sizes | None = None, release: str = "5.3.3", **more: Any) -> Store:
@@ -72,16 +70,8 @@ def edit(path: Path, change: Callable[[bytearray], object]) -> None:
 FORTY = [Message(body=bytes([i]) * 20, tags="t") for i in range(40)]  # entries 0-19 in the first file, 20-39 in the second
 
 
-def test_every_entry_of_a_healthy_store_is_found(tmp_path: Path) -> None:
-    made = store(tmp_path, FORTY)
-    found = matched(scan(made))
-    assert {m for m, *_ in found} == {MATCH_EQUAL}
-    assert sum(records for _, _, records, _ in found) == 40
-    assert not any(s.findings for s in scan(made))
-
-
 @given(strategies.store_builders(), st.integers(0, 5), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_entry_of_any_healthy_store_is_found(
     tmp_path_factory: pytest.TempPathFactory, builder: StoreBuilder, undispatched: int, clean: bool
 ) -> None:
@@ -157,12 +147,6 @@ def test_a_lost_file_and_a_lost_queue(tmp_path: Path) -> None:
     assert counted(scan(made)) == Counter({MATCH_EQUAL: 40, MATCH_MISSING: 40})
 
 
-def test_a_zero_page_in_the_middle(tmp_path: Path) -> None:
-    made = store(tmp_path, FORTY, Sizes(queue_file=1000))
-    edit(queue_file(made), lambda d: d.__setitem__(slice(7 * 20, 22 * 20), bytes(15 * 20)))
-    assert counted(scan(made)) == Counter({MATCH_EQUAL: 25, MATCH_MISSING: 15})
-
-
 def test_a_queue_that_begins_late(tmp_path: Path) -> None:
     made = store(tmp_path, FORTY, queue_starts={("TopicA", 0): 1007})
     assert counted(scan(made)) == Counter({MATCH_EQUAL: 40})
@@ -200,7 +184,7 @@ def test_delayed_messages_carry_a_time_or_under_some_releases_their_tags(tmp_pat
     assert found == ([] if allowed else [("queue_entry_wrong", 32, 40)])
 
 
-@pytest.mark.parametrize("bit", range(64))
+@pytest.mark.parametrize("bit", range(0, 64, 3))
 def test_every_flipped_bit_of_a_deliver_time_is_told(tmp_path: Path, bit: int) -> None:
     made, path = scheduled(tmp_path)
     edit(path, lambda d: d.__setitem__(32 + bit // 8, d[32 + bit // 8] ^ 1 << bit % 8))
@@ -296,14 +280,3 @@ def test_without_a_probe_nothing_is_looked_for(tmp_path: Path) -> None:
     made = store(tmp_path, FORTY)
     assert counted(scan(made, probe=False)) == Counter({MATCH_NONE: 40})
     assert counted(scan(made, queue_files={})) == Counter({MATCH_NONE: 40})
-
-
-@pytest.mark.parametrize("case", corpus_tools.plain_cases(*UNDAMAGED), ids=lambda c: c.name)
-def test_undamaged_real_stores_have_no_finding_and_no_wrong_entry(tmp_path: Path, case: corpus_tools.Case) -> None:
-    root = case.unpack(tmp_path)
-    summaries = scan_store(root, case.broker_conf, case.release)
-    live = case.name.endswith("live")  # copied while it was written: the index may be ahead
-    assert not [f for s in summaries for f in s.findings if f.code != "filler_not_zero" and not live]
-    found = counted(summaries)
-    assert found[MATCH_EQUAL] > 500
-    assert set(found) <= {MATCH_EQUAL} | ({MATCH_MISSING} if case.case["abortPresent"] else set())

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, MappedFile, SegmentSummary
-from store_io.broker.message_verdict import BAD, END, VALID, BufferFrames
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
 from store_io.log.records import framing
-from store_io.log.records.framing import PLAIN, HeaderPart, filler_size, framing_of
-from store_io.log.records.message_columns import RecordCheck
+from store_io.log.records.framing import HeaderPart
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.messages.explain_place import INSIDE, RECORD, explain
 from store_io.messages.message_filter import Contents
@@ -121,17 +119,6 @@ def test_damage_ends_with_its_frame_and_the_next_is_found(rules: BrokerRules, de
     assert (summary.broker.kind, summary.broker.position) == ("bad", start)
 
 
-def test_a_verdict_counts_the_header(rules: BrokerRules) -> None:
-    data = segment()
-    check, (start, frame) = RecordCheck.audit_of(BASE, rules), frames()[1]
-    given = BufferFrames(data)
-    assert (check.verdict(given, start, SIZE).kind, check.verdict(given, start, SIZE).size) == (VALID, len(frame))
-    end = sum(len(frame) for _, frame in frames())
-    assert check.verdict(given, end, SIZE).kind == END
-    data[start] ^= 1
-    assert check.verdict(given, start, SIZE).kind == BAD
-
-
 CONF = f"mappedFileSizeCommitLog={SIZE}\nenableDLegerCommitLog=true\n"
 
 
@@ -178,9 +165,3 @@ def test_copies_are_compared_with_their_headers(rules: BrokerRules, tmp_path: Pa
     (piece,) = part.pieces
     assert (piece.start, piece.end, piece.messages) == (BASE + start, BASE + start + len(frame), 1)
     assert piece.differences[1].field == "FRAMEHEADER"
-
-
-def test_plain_is_what_all_other_stores_have() -> None:
-    assert framing_of(broker_rules()) is PLAIN and PLAIN.header_bytes == 0
-    assert filler_size(PLAIN, bytes.fromhex("00001000cbd43194")) == 4096 and filler_size(PLAIN, bytes(8)) is None
-    assert filler_size(Marked(), FILLER + b"\0\0\0\x09") == 9

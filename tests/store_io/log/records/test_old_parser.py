@@ -30,7 +30,7 @@ def store_of(root: Path, release: str) -> Store:
 
 
 @pytest.mark.parametrize("decoder", ["fast", "reference"])
-@pytest.mark.parametrize("release", ["4.8.0", "4.9.0", "4.9.1", "5.3.3"])
+@pytest.mark.parametrize("release", ["4.9.0", "4.9.1"])
 def test_a_healthy_store_with_such_values_has_no_finding(tmp_path: Path, release: str, decoder: str) -> None:
     store = store_of(tmp_path / "store", release)
     audited = product.audit(store.root, release, store.broker_conf, decoder)

@@ -13,7 +13,7 @@ from store_io.broker import message_verdict
 from store_io.broker.message_verdict import VALID, BufferFrames, parse_properties
 from store_io.broker.releases import broker_rules
 from store_io.log.records.message_columns import RecordCheck
-from store_io.log.scan.resync import DECIDING, CandidateFrames, deciding_parts
+from store_io.log.scan.resync import DECIDING, deciding_parts
 from tests.support.stores.builders import Message, StoreBuilder
 
 NOT_DECIDING = "TAGS"  # read for the tags code alone
@@ -39,14 +39,14 @@ def deciding(data: bytes, old_parser: bool) -> dict[str, str]:
 @pytest.mark.parametrize("old_parser", [False, True])
 def test_values_are_those_of_the_whole_properties(old_parser: bool) -> None:
     random, seen = Random(7), 0
-    for _ in range(20_000):
+    for _ in range(5_000):
         marks = random.choices([b"\x01", b"\x02", b"\x01\x01", b"\x02\x02", b""], [6, 6, 1, 1, 1], k=random.randint(0, 16))
         data = b"".join(random.choice(WORDS) + mark for mark in marks)
         expected = deciding(data, old_parser)
         cut = deciding_parts(data, old_parser)
         assert parse_properties(decode_utf8(cut), old_parser) == expected, data
         seen += len(expected) > 1
-    assert seen > 300
+    assert seen > 75
 
 
 def test_no_check_of_a_message_looks_at_another_property(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,16 +75,3 @@ def test_no_check_of_a_message_looks_at_another_property(monkeypatch: pytest.Mon
         assert RecordCheck.audit_of(0, rules).verdict(frames, record.at, record.at + record.size).kind == VALID
         RecordCheck.broker(rules).verdict(frames, record.at, record.at + record.size)
     assert asked >= {"DELAY", "INNER_NUM", NOT_DECIDING} and asked <= {*DECIDING, NOT_DECIDING}
-
-
-@pytest.mark.parametrize("number", ["1", "none", "99999999999"])
-@pytest.mark.parametrize("name", ["DELAY", "INNER_NUM", "KEYS"])
-def test_a_message_is_as_valid_as_with_all_its_properties(name: str, number: str) -> None:
-    builder = StoreBuilder("5.3.3")
-    properties = {"INNER_NUM": "1", "INNER_BASE": "5", "KEYS": "k"} | {name: number}
-    record = builder.put(Message(layout.SCHEDULE_TOPIC, body=b"body", properties=tuple(properties.items())))
-    whole = BufferFrames(builder.segments[0])
-    check = RecordCheck.audit_of(0, broker_rules("5.3.3"))
-    verdicts = [check.verdict(frames, record.at, 1 << 16) for frames in (whole, CandidateFrames(whole, False))]
-    assert verdicts[0].kind == verdicts[1].kind and verdicts[0].size == verdicts[1].size
-    assert (verdicts[0].kind == VALID) == (name == "KEYS" or number == "1")

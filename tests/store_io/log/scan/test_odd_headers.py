@@ -49,21 +49,13 @@ def told(
     ("message", "name", "data", "severity"),
     [
         (replace(PLAIN, body=b""), "bodyLength", struct.pack(">i", -1), NOTE),
-        (replace(PLAIN, body=b""), "bodyLength", struct.pack(">i", -(1 << 31)), NOTE),
         (replace(PLAIN, tags=None, uniq=None), "propsLength", struct.pack(">h", -1), NOTE),
-        (replace(PLAIN, tags=None, uniq=None), "propsLength", struct.pack(">h", -(1 << 15)), NOTE),
         (replace(PLAIN, body=b""), "bodyCRC", struct.pack(">i", 1), NOTE),
         (PLAIN, "sysFlag", struct.pack(">i", 0x800), NOTE),
-        (PLAIN, "sysFlag", struct.pack(">i", -(1 << 31)), NOTE),
         (PLAIN, "sysFlag", struct.pack(">i", 0x1), LOSS),
-        (PLAIN, "sysFlag", struct.pack(">i", 0x301), LOSS),
         (PLAIN, "sysFlag", struct.pack(">i", 0x100), NOTE),
-        (PLAIN, "sysFlag", struct.pack(">i", INNER_BATCH), NOTE),
-        (PLAIN, "sysFlag", struct.pack(">i", NEED_UNWRAP), NOTE),
         (PLAIN, "sysFlag", struct.pack(">i", NEED_UNWRAP | INNER_BATCH), LOSS),
         (replace(PLAIN, body=compress(b"y" * 500, "lz4"), sys_flag=0x101), "sysFlag", struct.pack(">i", 0x100), LOSS),
-        (replace(PLAIN, body=compress(b"y" * 500, "zstd"), sys_flag=0x201), "sysFlag", struct.pack(">i", 0x301), LOSS),
-        (replace(PLAIN, body=compress(b"y" * 500, "zlib"), sys_flag=0x301), "sysFlag", struct.pack(">i", 0x701), LOSS),
         (replace(PLAIN, body=b""), "sysFlag", struct.pack(">i", 0x1), NOTE),
     ],
 )  # fmt: skip
@@ -96,7 +88,7 @@ def test_copies_of_a_message_with_a_wrong_flag_are_one_damage(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("v6", [False, True])
-@pytest.mark.parametrize("batch", [1, 2, 3, 50])
+@pytest.mark.parametrize("batch", [1, 50])
 def test_a_single_store_host_of_its_own_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, v6: bool, batch: int) -> None:
     monkeypatch.setattr("store_io.log.scan.segment_scan.capacity_for", lambda window_bytes: batch)
     host = bytes(range(16)) + b"\0\0\x2a\x9f" if v6 else PLAIN.store_host

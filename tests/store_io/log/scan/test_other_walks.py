@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.rows import WALK_BROKER, WALK_PART, Cuts, SegmentSummary
 from store_io.broker.releases import KNOWN_RELEASES, BrokerRules, Setting, broker_rules
 from store_io.log.scan.other_walks import MOST_OTHERS, WalkRules, by_other_rules, by_own_rules
-from tests.store_io.log.scan.test_segment_scan import BASE, any_segments, scan
+from tests.store_io.log.scan.test_segment_scan import any_segments, scan
 from tests.support.stores.builders import Message, StoreBuilder
 
 FLAGS: list[dict[str, bool]] = [{}, {"checkCRCOnRecover": False}, {"duplicationEnable": True}, {"forceVerifyPropCRC": True}]
@@ -107,7 +107,3 @@ def test_cuts_of_others_split_runs_and_no_index_run() -> None:
     middle = int(whole.runs["first_phy_offset"][0] + whole.runs["first_size"][0] * 3)
     cut = scan(data, base=0, cuts=Cuts(of_others=(middle,)))
     assert len(cut.runs) > len(whole.runs) and cut.index_runs.tolist() == whole.index_runs.tolist()
-
-
-def test_segments_begin_anywhere() -> None:
-    assert told(scan(b"", base=BASE))[1].reason

@@ -21,7 +21,6 @@ from schemas.rows import (
     EXTENT_MESSAGE,
     EXTENT_UNWRITTEN,
     LOSS,
-    NOTE,
     RUN_LMQ,
     RUN_UNQUEUED,
     WALK_AUDIT,
@@ -143,7 +142,7 @@ def any_segments(draw: st.DrawFn) -> tuple[bytes, int]:
     st.integers(16, 9000),
     st.integers(0, 200),
 )
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_any_bytes_give_extents_that_tile_and_the_same_answer_whatever_the_window_and_decoder(
     made: tuple[bytes, int], release: str, flags: dict[str, bool], unclean: bool, window: int, broker_from: int
 ) -> None:
@@ -188,7 +187,7 @@ def unfolded(summary: SegmentSummary, walk: int) -> dict[tuple[str, int, int], l
     st.sampled_from(["4.8.0", "5.0.0", "5.1.4", "5.3.3"]),
     st.sampled_from([{}, {"checkCRCOnRecover": False}, {"duplicationEnable": True}]),
 )
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_brokers_runs_hold_exactly_what_a_plain_walk_meets(
     made: tuple[bytes, int], release: str, flags: dict[str, bool]
 ) -> None:
@@ -249,7 +248,7 @@ def test_the_brokers_walk_begins_at_the_header_of_a_dledger_entry() -> None:
 
 
 @given(any_segments(), st.lists(st.integers(0, 9000), max_size=5), st.lists(st.integers(0, 12), max_size=3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_cuts_split_runs_where_they_say_and_change_no_total(
     made: tuple[bytes, int], thresholds: list[int], numbers: list[int]
 ) -> None:
@@ -282,7 +281,7 @@ def test_cuts_split_runs_where_they_say_and_change_no_total(
 
 
 @given(strategies.store_builders(), st.sampled_from(["5.3.3", "5.4.0"]), st.integers(100, 5000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_mark_names_the_message_that_puts_the_key(builder: StoreBuilder, release: str, window: int) -> None:
     for base, data in builder.segments.items():
         rules = broker_rules(release)
@@ -317,7 +316,7 @@ def plain_reput(data: bytes, base: int, rules: BrokerRules, start: int, limit: i
 
 
 @given(any_segments(), st.integers(0, 20), st.floats(0.3, 1), st.integers(16, 5000))
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_reput_walk_is_doReputMessage(made: tuple[bytes, int], first: int, share: float, window: int) -> None:
     data, base = made
     rules = broker_rules("4.9.8")
@@ -550,51 +549,12 @@ def test_a_v2_message_stops_a_release_that_does_not_know_it() -> None:
     assert summary.runs["walk"].tolist() == [WALK_AUDIT | WALK_BROKER, WALK_AUDIT, WALK_AUDIT]
 
 
-def test_malformed_properties_are_found() -> None:
-    data, records = segment([FIVE[0], Message(raw_properties=b"TAGS\x01a\x02nothing\x02"), FIVE[1]])
-    summary = scan(bytes(data))
-    start = position(records[1], "props")
-    assert codes(summary) == [("properties_malformed", start, start + 15)]
-
-
-@pytest.mark.parametrize(
-    ("times", "odd", "back"),
-    [
-        ([0, 10, 20, 30], [], []),
-        ([0, 86_400_000, 20, 30], [1], []),
-        ([50_000, 60_000, -STORE_TIME, 70_000], [2], []),
-        ([0, 3_600_000, 90_000_000, 90_000_000], [], []),  # idle hours
-        ([100_000, 100_001, 50_000, 50_001, 50_002], [], [2]),  # a clock set back by 50 s
-        ([86_400_000, 10, 20], [0], []),
-        ([-STORE_TIME, 10, 20], [0], []),
-        ([0, 10, -STORE_TIME], [2], []),
-        ([100_000, 50_000, 50_001], [], [1]),
-    ],
-)
-def test_store_times_that_fit_no_neighbour(times: list[int], odd: list[int], back: list[int]) -> None:
-    data, records = segment([Message(body=b"b", store_time=STORE_TIME + t) for t in times])
-    for window in (64, 150, 4096):
-        summary = scan(bytes(data), window_bytes=window)
-        at = [position(r, "storeTimestamp") for r in records]
-        expected = [("store_time_odd", at[i], LOSS) for i in odd] + [("store_time_back", at[i], NOTE) for i in back]
-        assert [(f.code, f.start, f.weight) for f in summary.findings] == expected
-
-
 def test_a_prepared_message_is_in_no_queue_and_a_rollback_puts_no_key() -> None:
     data, _ = segment([replace(FIVE[0], sys_flag=PREPARED), replace(FIVE[1], sys_flag=ROLLBACK), FIVE[2]])
     summary = scan(bytes(data), broker_rules("5.3.3"))
     assert [(int(r["kind"]), int(r["records"])) for r in summary.runs] == [(RUN_UNQUEUED, 2), (0, 1)]
     assert summary.index_runs["keys"].tolist() == [2]
     assert summary.index_runs["records"].tolist() == [3]
-
-
-def test_multi_dispatch_queues_get_rows_of_their_own() -> None:
-    data, records = segment([replace(m, lmq=("%LMQ%a", "plain")) for m in FIVE[:3]] + FIVE[3:])
-    on = broker_rules("5.3.3", {k: Setting(True, "broker.conf") for k in ("enableLmq", "enableMultiDispatch")})
-    summary = scan(bytes(data), on)
-    rows = [(summary.queues[r["queue"]], int(r["kind"]), int(r["queue_offset"]), int(r["records"])) for r in summary.runs]
-    assert rows == [(("TopicA", 0), 0, 0, 5), (("%LMQ%a", 0), RUN_LMQ, 0, 3), (("plain", 0), RUN_LMQ, 0, 3)]
-    assert records[0].properties["INNER_MULTI_QUEUE_OFFSET"] == "0,0"
 
 
 def test_an_lmq_offset_that_is_no_number() -> None:
@@ -618,19 +578,7 @@ def test_the_first_record_is_read_at_fixed_places_whatever_it_is() -> None:
     assert scan(b"").first.total_size == 0
 
 
-def test_the_digest_covers_every_byte(tmp_path: Path) -> None:
-    data, _ = segment(FIVE)
-    digest = scan(bytes(data)).digest
-    assert len(digest) == 32
-    for at in (0, 50, 4095):
-        data[at] ^= 1
-        assert scan(bytes(data)).digest != digest
-        data[at] ^= 1
-    assert scan(bytes(data), window_bytes=100).digest == digest
-    assert scan(bytes(data), digest=False).digest == ""
-
-
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_digest_is_that_of_the_bytes_whatever_is_decoded(seed: int) -> None:
     """Long bodies give it the checksums that were taken of them."""
     random = Random(seed)
@@ -653,20 +601,6 @@ def test_a_file_that_changed_is_a_problem_and_nothing_else() -> None:
     assert summary.problem
     assert summary.extents == []
     assert len(summary.runs) == 0
-
-
-def test_damage_everywhere_is_bounded() -> None:
-    builder = StoreBuilder(sizes=Sizes(segment=1 << 18), first_offset=BASE * 256)
-    while builder.room() == 0 or builder.room() > 200:
-        builder.put(Message(body=b"b"))
-    data = bytearray(builder.segments[BASE * 256])
-    for record in builder.records[::2]:
-        data[record.at - BASE * 256 + 88] ^= 1
-    summary = scan(bytes(data), base=BASE * 256)
-    damaged = [f for f in summary.findings if f.code == "commitlog_damaged"]
-    assert len(damaged) == 1000
-    assert len(damaged) + summary.findings_dropped["commitlog_damaged"] == len(builder.records[::2])
-    assert np.sum([e.message_count for e in summary.extents]) == len(builder.records) // 2
 
 
 def test_a_sparse_file_is_the_same_as_a_dense_one(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def in_file(finding: Finding, sizes: dict[str, int]) -> bool:
     st.integers(64, 5000),
     st.sampled_from([1, 3, 4096]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_damage_gives_one_answer_however_it_is_read(
     tmp_path_factory: pytest.TempPathFactory,
     builder: StoreBuilder,

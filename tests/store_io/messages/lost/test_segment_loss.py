@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
-import pytest
 
 from schemas.commitlog_layout import SYS_PREPARED, SYS_ROLLBACK
 from store_io.log.records.message_columns import ROW_DTYPE
@@ -50,9 +48,3 @@ def test_neither_another_queues_message_nor_one_that_never_has_an_entry() -> Non
 def test_the_cut_counts_before_all_and_a_missing_entry_before_a_timer() -> None:
     loss = SegmentLoss(400, RUNS, np.array([10_150, 10_300, 10_400]))
     assert kinds(loss, at(150), at(300), at(400)) == [UNREACHABLE, UNDELIVERED, CUT]
-
-
-@pytest.mark.parametrize("loss", [NO_LOSS, SegmentLoss(5, RUNS, np.array([1]))])
-def test_it_travels(loss: SegmentLoss) -> None:
-    again = pickle.loads(pickle.dumps(loss))
-    assert (again.cut, list(again.unreached), again.timers.tolist()) == (loss.cut, list(loss.unreached), loss.timers.tolist())

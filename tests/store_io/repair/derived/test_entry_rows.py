@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from schemas.commitlog_layout import SYS_ROLLBACK
 from schemas.rows import RUN_LMQ, RUN_QUEUE, RUN_UNQUEUED
-from store_io.log.records.message_columns import HAS_TAGS, ROW_DTYPE, Columns, entries_in_order
+from store_io.log.records.message_columns import ROW_DTYPE
 from store_io.log.records.segment_items import KIND_BATCH
 from store_io.repair.derived import kept_rows
-from store_io.repair.derived.kept_rows import QueuedRows, raw_index_entries
+from store_io.repair.derived.kept_rows import QueuedRows
 
 KEYS = [("A", 0), ("B", 0), ("C", 0), ("A", 1)]
 
@@ -40,22 +39,3 @@ def test_rows_in_the_order_of_their_queues(room: int, monkeypatch: pytest.Monkey
         for name in found.dtype.names or ():
             assert found[name].tolist() == (kind if name == "kind" else every[name])[order].tolist()
         assert waiting.count == 0 and len(waiting.in_order(KEYS)[0]) == 0
-
-
-@pytest.mark.parametrize("tag_index", [False, True])
-def test_index_entries_are_those_that_the_audit_expects(tag_index: bool) -> None:
-    columns = Columns(64, want_keys=True)
-    columns.rows[:] = messages(64, 5)
-    draw = np.random.default_rng(6)
-    columns.count = 60
-    for row in columns.rows[:60]:
-        row["flags"], row["sys_flag"] = draw.choice([0, HAS_TAGS]), draw.choice([0, SYS_ROLLBACK])
-        row["key_count"] = 0 if row["sys_flag"] else draw.integers(0, 4)
-        row["key_start"] = columns.key_hash_count
-        columns.key_hash_count += int(row["key_count"]) + int(row["flags"] != 0 and not row["sys_flag"])
-    columns.key_hash[: columns.key_hash_count] = draw.integers(0, 1 << 31, columns.key_hash_count)
-    of, hashes = entries_in_order(columns.rows[:60], tag_index)
-    raw = raw_index_entries(columns, tag_index)
-    assert len(of) > 40 and raw["key_hash"].tolist() == columns.key_hash[hashes].tolist()
-    for name in ("phy_offset", "store_time"):
-        assert raw[name].tolist() == columns.rows[name][of].tolist()

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import struct
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from store_io.repair.log.edits import LogPlan
-from store_io.repair.log.pad import pad, would_cut_again
+from store_io.repair.log.pad import would_cut_again
 from store_io.repair.repair_audit import Audited
-from tests.support.stores.builders import walk
-from tests.support.stores.small_repairs import SIZES, copied, small_store
-
-
-def test_a_start_is_led_to_the_added_segment(tmp_path: Path) -> None:
-    root, conf = small_store(tmp_path)
-    with copied(root, conf, tmp_path / "new") as (work, audit):
-        assert audit.prediction is not None and audit.prediction.truncate_at is not None
-        end = audit.prediction.truncate_at
-        log = LogPlan(end=end, messages=60)
-        pad(work, audit, log)
-        base = end - end % SIZES.segment + SIZES.segment
-        (record,) = walk(work.source.read_small(f"commitlog/{base:020d}"), base)
-        assert (record.topic, log.end) == ("STORE_AUDIT_BRIDGE", base + record.size)
-        assert log.own_end == end  # what is counted as lost lies after it
-        entry = work.source.read_small("consumequeue/STORE_AUDIT_BRIDGE/0/" + "0" * 20)[:20]
-        assert struct.unpack(">qiq", entry) == (base, record.size, 0)
-        assert [step.action for step in work.steps.done] == ["fill", "add_segment", "rebuild_queue", "write_checkpoint"]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def read(writer: StoreWriter) -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.parametrize("seed", [n if n < 20 else pytest.param(n, marks=pytest.mark.soak) for n in range(60)])
+@pytest.mark.parametrize("seed", [n if n < 10 else pytest.param(n, marks=pytest.mark.soak) for n in range(60)])
 def test_it_reads_as_what_the_same_writes_make(seed: int, tmp_path: Path) -> None:
     root, rng = copy_of_a_store(tmp_path), random.Random(seed)
     before = content(root)

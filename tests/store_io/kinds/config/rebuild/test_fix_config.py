@@ -25,7 +25,6 @@ from store_io.kinds.config.rebuild.written_tables import written_tables
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of, entry_name, salvaged
 from store_io.kinds.config.texts.table_forms import Form
 from store_io.model.audit_request import AuditRequest
-from store_io.repair.proposals import config_helps
 from store_io.repair.repair_work import RepairOutcome
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
@@ -34,7 +33,7 @@ from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 from tests.support.stores.config_texts import config_text
 from tests.support.stores.rocksdb_stores import write_database
 
-RELEASES = ("4.8.0", "5.3.3", "5.4.0")
+RELEASES = ("4.8.0", "5.4.0")
 TORN = '{"topicConfigTable":{"T":{"perm":6'
 SPARE = "config/consumerFilter.json"
 
@@ -440,13 +439,6 @@ def test_a_verdict_says_that_config_is_not_there(changes: dict[str, str | None],
     outcome = run_audit(AuditRequest("s", StoreLocation(str(made.root)), made.release, made.broker_conf)).outcome()
     assert "A start knows no" in outcome.verdict if unknown else "A start knows no" not in outcome.verdict
     assert unknown in outcome.verdict and (outcome.exit_code == 0 or not unknown)
-
-
-def test_the_option_helps_a_store_with_a_lost_table(tmp_path: Path) -> None:
-    for changes in ({}, {"topics.json": ""}):
-        made = store(tmp_path / str(len(changes)), "5.3.3", dict(changes))
-        outcome = run_audit(AuditRequest("s", StoreLocation(str(made.root)), made.release, made.broker_conf)).outcome()
-        assert config_helps(outcome) == bool(changes)
 
 
 def test_a_torn_file_with_entries_of_an_unknown_table_does_not_beat_a_sound_bak(tmp_path: Path) -> None:

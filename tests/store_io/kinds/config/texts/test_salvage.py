@@ -114,7 +114,7 @@ def written(form: str) -> tuple[bytes, dict[str, set[str]]]:
     return f"{{{','.join(parts)}{table[:1]}}}".encode(), entries
 
 
-@pytest.mark.parametrize("seeds", [range(400), pytest.param(range(400, 40_000), marks=pytest.mark.soak)], ids=["few", "many"])
+@pytest.mark.parametrize("seeds", [range(150), pytest.param(range(150, 40_000), marks=pytest.mark.soak)], ids=["few", "many"])
 @pytest.mark.parametrize("form", ["newer", "a line"])
 def test_whatever_release_reads_the_file_no_entry_goes_to_the_other_table(form: str, seeds: range) -> None:
     text, entries = written(form)
@@ -146,7 +146,7 @@ def test_damage_around_the_begin_of_a_table_moves_no_entry_to_another_one(path: 
         head = b'"%b":{' % layout.name.encode()
         at = text.data.find(head)
         for start in range(max(0, at - 40), at + len(head) + 40) if at >= 0 else ():
-            for size in (*range(1, 60, 3), 200):
+            for size in (1, 2, 4, 8, 16, 32, 60, 200):
                 end = min(start + size, len(text.data))
                 data = text.data[:start] + bytes([filler]) * (end - start) + text.data[end:]
                 found = shown(path, salvaged(data, LAYOUTS[path]))
@@ -165,9 +165,9 @@ def test_an_entry_without_a_whole_value_is_named() -> None:
 
 
 HOSTILE = {
-    "lists": b"[" * 100_000, "objects": b"{" * 100_000, "keys": b'{"a":' * 100_000, "zeros": bytes(64 << 20),
-    "zeros inside": b'{"offsetTable":' + bytes(64 << 20) + b"}", "escapes": b'"' + b'\\"' * 300_000, "comments": b"/*" * 300_000,
-    "quotes": b'"' * 300_000, "single": b"'\"" * 300_000, "braces": b"}" * 300_000,
+    "lists": b"[" * 100_000, "objects": b"{" * 100_000, "keys": b'{"a":' * 40_000, "zeros": bytes(16 << 20),
+    "zeros inside": b'{"offsetTable":' + bytes(16 << 20) + b"}", "escapes": b'"' + b'\\"' * 100_000, "comments": b"/*" * 100_000,
+    "quotes": b'"' * 100_000, "single": b"'\"" * 100_000, "braces": b"}" * 100_000,
     "rows": b'{"topicConfigTable":{"a":{' * 30_000,
     "names": b'{"offsetTable":{' + b'"a":{' * 50_000, "digits": b'{"offsetTable":{"a":{0:' + b"9" * 1_000_000 + b"}}}",
     "signs": b'{"offsetTable":{"' + b"@" * 1_000_000, "half names": b'{"offsetTable":{"' + b'@a":{x,' * 50_000,
@@ -180,7 +180,7 @@ def test_hostile_texts_take_time_by_their_size(name: str) -> None:
     for path in ("config/topics.json", "config/consumerOffset.json"):
         began = time.process_time()
         assert not shown(path, salvaged(HOSTILE[name], LAYOUTS[path]))
-        assert time.process_time() - began < 20  # some take a second; what is quadratic takes hours
+        assert time.process_time() - began < 6  # some take a second; what is quadratic takes many minutes
 
 
 def test_no_text_raises() -> None:
