@@ -64,7 +64,7 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
 
 
 def _added(work: Work, count: int) -> int:
-    """Return how many segments to add behind so many, so that recovery reads no other. A search ends at the last one."""
+    """Return how many segments to add after this count, so that recovery reads no other. A search ends at the last one."""
     added = 1
     while work.rules.first_recovered(count + added, count + added - 1 if work.rules.clean_start_by_queues else None) < count:
         added += 1
