@@ -46,10 +46,10 @@ def run_local(request: AuditRequest) -> AuditOutcome:
 def run_audit(request: AuditRequest, workers: Workers = HERE) -> StoreAudit:
     """Run the audit and return it with all it knows. workers: they run its tasks if the log is large enough."""
     audit = StoreAudit(request)
-    asking = [(audit, audit.first_tasks())]
-    if audit.failed or not workers.at_once(sum(file.size for file in audit.segment_files)):
-        workers = HERE
     with databases_kept_open():
+        asking = [(audit, audit.first_tasks())]
+        if audit.failed or not workers.at_once(sum(file.size for file in audit.segment_files)):
+            workers = HERE
         run_rounds(asking, lambda tasks: workers.run(tasks, "audit"))
     return audit
 
