@@ -62,7 +62,16 @@ def worker_of(port: int) -> tuple[socket.socket, int]:
     """A connection to a fresh worker, and its process."""
     line = socket.create_connection(("127.0.0.1", port), 30)
     (process,) = struct.unpack(">i", line.recv(4))
+    # A fork says its number first, and only then ends by the signal with which the daemon takes its leave.
+    until(lambda: not ignores(process, signal.SIGHUP), f"worker {process} may be ended")
     return line, process
+
+
+def ignores(process: int, number: signal.Signals) -> bool:
+    """Say whether the process ignores the signal."""
+    with open(f"/proc/{process}/status") as file:
+        (mask,) = (line.split()[1] for line in file if line.startswith("SigIgn:"))
+    return bool(int(mask, 16) >> (number - 1) & 1)
 
 
 def gone(process: int) -> bool:
