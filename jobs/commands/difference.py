@@ -120,19 +120,23 @@ def read_last(history: History, store: str | None = None) -> Row:
 def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tuple[list[Row], list[Row]]:
     """Return the places of findings that differ between the runs, with `count_a` and `count_b`, and the others summed up."""
     place = ", ".join(f'"{name}"' for name in _PLACE)
-    words = ", ".join(f"'{name}', {name}" for name in _WORDS)
     gravest = ", ".join(f"{name} DESC NULLS LAST" for name in ("rank", *_WORDS))
     ranks = " ".join(f"WHEN '{severity}' THEN {-severity_rank(severity)}" for severity in SEVERITIES)
-    sides = [
-        f"""sum("count") FILTER (WHERE run_id = {text(run_id)}) AS count_{side},
-            max(rank) FILTER (WHERE run_id = {text(run_id)}) AS rank_{side},
-            first_value(named_struct({words}) ORDER BY {gravest}) FILTER (WHERE run_id = {text(run_id)}) AS words_{side}"""
-        for side, run_id in (("a", run_a), ("b", run_b))
-    ]
-    # A greater rank is graver; a severity of a later version counts as the gravest.
+    sides = []
+    for side, run_id in (("a", run_a), ("b", run_b)):
+        condition = f"run_id = {text(run_id)}"
+        of_side = f"FILTER (WHERE {condition})"
+        words = ", ".join(f"'{name}', max({name}) FILTER (WHERE {condition} AND number = 1)" for name in _WORDS)
+        sides.append(
+            f"""sum("count") {of_side} AS count_{side}, max(rank) {of_side} AS rank_{side},
+            CASE WHEN count(*) {of_side} > 0 THEN named_struct({words}) END AS words_{side}"""
+        )
+    # A greater rank is graver; a severity of a later version counts as the gravest. The gravest finding of a place gets number 1:
+    # DataFusion's first_value with an order would take time by the square of the places.
     places = f"""
         WITH ranked AS (SELECT *, CASE severity {ranks} ELSE {-severity_rank("")} END AS rank FROM known),
-        places AS (SELECT {place}, {", ".join(sides)} FROM ranked GROUP BY {place}),
+        numbered AS (SELECT *, row_number() OVER (PARTITION BY run_id, {place} ORDER BY {gravest}) AS number FROM ranked),
+        places AS (SELECT {place}, {", ".join(sides)} FROM numbered GROUP BY {place}),
         compared AS (SELECT *, coalesce(count_b <= count_a AND rank_b <= rank_a, FALSE) AS same FROM places)"""
     columns = [*_PLACE[1:], "severity", *_WORDS[1:], "count"]
     moved, persisting = (
