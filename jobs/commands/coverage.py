@@ -48,6 +48,7 @@ def read_coverage(history: History, now: datetime, since: datetime, store: str |
     runs = history.runs(["location", "segment_count", "exit_code", "verdict"])
     store = past_runs.chosen_store((row["store"] for row in runs), store, history.uri)
     runs = [row for row in runs if store in (None, row["store"])]
+    stores = None if store is None else [store]
     if not runs:
         raise StoreError(f"no run in {history.uri}")
     latest: dict[str, Row] = {}
@@ -55,20 +56,20 @@ def read_coverage(history: History, now: datetime, since: datetime, store: str |
         if row["segment_count"] or row["store"] not in latest:
             latest[row["store"]] = row
     chosen = {(row["store"], row["run_id"]) for row in latest.values()}
-    listed = history.query("segments", sorted({run_id for _, run_id in chosen}), _SEGMENT, store=store)
+    listed = history.query("segments", sorted({run_id for _, run_id in chosen}), _SEGMENT, stores=stores)
     current = [row for row in listed if (row["store"], row["run_id"]) in chosen]
 
     after = micros_of(since)
     within = sorted({row["run_id"] for row in runs if row["started_at"] >= after})
     before = sorted({(row["started_at"], row["run_id"]) for row in runs if row["started_at"] < after}, reverse=True)
     times = {row["run_id"]: row["started_at"] for row in runs}
-    found = _verified(history, within, times, store)
+    found = _verified(history, within, times, stores)
     missing = [key for row in current if found.get(key := _key(row), 0) < after]
     if missing:
         earlier = list(dict.fromkeys(run_id for _, run_id in before))[:LOOK_BACK]
         files = sorted({str(key[1]) for key in missing})
         few = one_of("file", files) if len(files) <= 1000 else "TRUE"
-        for key, when in _verified(history, earlier, times, store, few).items():
+        for key, when in _verified(history, earlier, times, stores, few).items():
             found[key] = max(when, found.get(key, 0))
     return coverage_view(Listed(current, found, latest), runs, history.uri, now, since)
 
@@ -78,7 +79,7 @@ def _key(row: Row) -> tuple[object, ...]:
 
 
 def _verified(
-    history: History, run_ids: Sequence[str], times: dict[str, int], store: str | None, only: str = "TRUE"
+    history: History, run_ids: Sequence[str], times: dict[str, int], stores: Sequence[str] | None, only: str = "TRUE"
 ) -> dict[tuple[object, ...], int]:
     """Return file as it was then -> when these runs last read all its bytes, µs since 1970. only: a condition of SQL."""
     if not run_ids:
@@ -90,7 +91,7 @@ def _verified(
         FROM known JOIN (VALUES {began}) AS runs (run_id, began) USING (run_id)
         WHERE problem IS NULL AND digest <> '' AND {only}
         GROUP BY {", ".join(_FILE)}"""
-    rows = history.query("segments", run_ids, [*_SEGMENT, "digest", "verified_at"], statement, store)
+    rows = history.query("segments", run_ids, [*_SEGMENT, "digest", "verified_at"], statement, stores)
     return {_key(row): max(row["verified"] or 0, row["read"] or 0) for row in rows}
 
 

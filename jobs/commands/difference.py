@@ -32,6 +32,7 @@ _RUN_COLUMNS = (
     "lacks_messages diverged"
 ).split()
 _OF_BOTH = {"exit_codes": "exit_code", "verdicts": "verdict"} | {key: key for key in ("complete", "lacks_messages", "diverged")}
+FINDINGS_AT_ONCE = 400_000  # of both runs, compared in memory: about 1 KiB each
 _PLACE = "store code file start end phy_offset topic queue_id queue_offset".split()
 _WORDS = "severity message expected actual next".split()
 
@@ -72,15 +73,18 @@ def read_difference(history: History, run_a: str, run_b: str, store: str | None 
     store = past_runs.chosen_store((*of_a, *of_b), store, f"run {run_a} or {run_b}")
     if store is not None:
         of_a, of_b = ({name: row for name, row in found.items() if name == store} for found in (of_a, of_b))
-    moved, persisting = _findings(history, run_a, run_b, store)
-    files = _files(history, [run_a, run_b], store)
-    before, after = (
-        {kind: [r for r in rows if r["run_id"] == run_id] for kind, rows in files.items()} for run_id in (run_a, run_b)
-    )
-    for row in after["segments"]:  # taken as an earlier run had verified it: what its bytes are now, run B does not know
-        if row["verified_run"] not in (None, run_b):
-            row["digest"] = None
-    return difference_view(of_a, of_b, moved, persisting, before, after)
+    compared: list[Row] = []
+    for names in _batches(history, [run_a, run_b], sorted(of_a.keys() | of_b.keys())):
+        moved, persisting = _findings(history, run_a, run_b, names)
+        files = _files(history, [run_a, run_b], names)
+        before, after = (
+            {kind: [r for r in rows if r["run_id"] == run_id] for kind, rows in files.items()} for run_id in (run_a, run_b)
+        )
+        for row in after["segments"]:  # taken as an earlier run had verified it: what its bytes are now, run B does not know
+            if row["verified_run"] not in (None, run_b):
+                row["digest"] = None
+        compared += compare_stores(names, of_a, of_b, Compared(moved, persisting, before, after))
+    return difference_view(of_a, of_b, compared)
 
 
 def read_last(history: History, store: str | None = None) -> Row:
@@ -117,7 +121,23 @@ def read_last(history: History, store: str | None = None) -> Row:
     }
 
 
-def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tuple[list[Row], list[Row]]:
+def _batches(history: History, run_ids: Sequence[str], stores: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the stores in groups that have few findings together: the places of a group are compared in memory."""
+    statement = "SELECT store, count(*) AS findings FROM known GROUP BY store"
+    findings = {row["store"]: row["findings"] for row in history.query("findings", run_ids, [], statement, stores)}
+    batch: list[str] = []
+    held = 0
+    for store in stores:
+        more = findings.get(store, 0)
+        if batch and held + more > FINDINGS_AT_ONCE:
+            yield batch
+            batch, held = [], 0
+        batch.append(store)
+        held += more
+    yield batch
+
+
+def _findings(history: History, run_a: str, run_b: str, stores: Sequence[str]) -> tuple[list[Row], list[Row]]:
     """Return the places of findings that differ between the runs, with `count_a` and `count_b`, and the others summed up."""
     place = ", ".join(f'"{name}"' for name in _PLACE)
     gravest = ", ".join(f"{name} DESC NULLS LAST" for name in ("rank", *_WORDS))
@@ -140,7 +160,7 @@ def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tu
         compared AS (SELECT *, coalesce(count_b <= count_a AND rank_b <= rank_a, FALSE) AS same FROM places)"""
     columns = [*_PLACE[1:], "severity", *_WORDS[1:], "count"]
     moved, persisting = (
-        history.query("findings", [run_a, run_b], columns, f"{places} {statement}", store)
+        history.query("findings", [run_a, run_b], columns, f"{places} {statement}", stores)
         for statement in (
             f"SELECT {place}, count_a, count_b, words_a, words_b FROM compared WHERE NOT same",
             """SELECT store, words_b['severity'] AS severity, code, count(*) AS findings, sum(count_b) AS "count"
@@ -160,15 +180,15 @@ _SEGMENTS = f"""
     FROM known LEFT JOIN ends USING (run_id, store, file)"""
 
 
-def _files(history: History, run_ids: Sequence[str], store: str | None) -> dict[str, list[Row]]:
+def _files(history: History, run_ids: Sequence[str], stores: Sequence[str]) -> dict[str, list[Row]]:
     """Return "segments", "index" and "queues" -> a row per file: run_id, store, file, size_bytes, digest (null: not all read)."""
     of_file = ["file", "size_bytes", "digest", "problem"]
     facts = [*of_file, "base_offset", "modified_ns", "verified_run", "extents"]
     index = f"SELECT run_id, store, file, size_bytes, {_WHOLE} FROM known"
-    queues = history.query("queues", run_ids, ["files"], store=store)
+    queues = history.query("queues", run_ids, ["files"], stores=stores)
     return {
-        "segments": history.query("segments", run_ids, facts, _SEGMENTS, store),
-        "index": history.query("index_files", run_ids, of_file, index, store),
+        "segments": history.query("segments", run_ids, facts, _SEGMENTS, stores),
+        "index": history.query("index_files", run_ids, of_file, index, stores),
         "queues": [{"run_id": row["run_id"], "store": row["store"], **file} for row in queues for file in row["files"] or ()],
     }
 
@@ -176,27 +196,35 @@ def _files(history: History, run_ids: Sequence[str], store: str | None) -> dict[
 # ---- the comparison ------------------------------------------------------------------------------------------------
 
 
-def difference_view(
-    of_a: dict[str, Row],
-    of_b: dict[str, Row],
-    moved: Sequence[Row],
-    persisting: Sequence[Row],
-    files_a: dict[str, list[Row]],
-    files_b: dict[str, list[Row]],
-) -> Row:
-    """Return the difference as the JSON holds it.
+@dataclass(frozen=True)
+class Compared:
+    """What two runs have of some stores. The rows of each list carry their `store`.
 
-    of_a, of_b: rows of `runs` by store; the rest as `_findings` and `_files` give it.
+    moved, persisting: places of findings as `_findings` reads them.
+    before, after: files of the earlier and of the later run, as `_files` reads them.
     """
-    stores: list[Row] = []
+
+    moved: Sequence[Row]
+    persisting: Sequence[Row]
+    before: dict[str, list[Row]]
+    after: dict[str, list[Row]]
+
+
+def compare_stores(stores: Sequence[str], of_a: dict[str, Row], of_b: dict[str, Row], compared: Compared) -> Iterator[Row]:
+    """Yield the difference of each store as the JSON holds it. of_a, of_b: rows of `runs` by store."""
+    moved, persisting = _by_store(compared.moved), _by_store(compared.persisting)
+    before, after = ({kind: _by_store(rows) for kind, rows in files.items()} for files in (compared.before, compared.after))
     shown_as = short_names((*of_a, *of_b))
-    for name in sorted(of_a.keys() | of_b.keys()):
-        before, after = (
-            _Side(runs.get(name), {kind: _of(rows, name) for kind, rows in files.items()})
-            for runs, files in ((of_a, files_a), (of_b, files_b))
+    for name in stores:
+        side_a, side_b = (
+            _Side(runs.get(name), {kind: rows[name] for kind, rows in files.items()})
+            for runs, files in ((of_a, before), (of_b, after))
         )
-        found = _store(name, before, after, _of(moved, name), _of(persisting, name))
-        stores.append({"store": name, "name": shown_as[name], **found})
+        yield {"store": name, "name": shown_as[name], **_store(side_a, side_b, moved[name], persisting[name])}
+
+
+def difference_view(of_a: dict[str, Row], of_b: dict[str, Row], stores: Sequence[Row]) -> Row:
+    """Return the difference as the JSON holds it. of_a, of_b: rows of `runs` by store. stores: as `compare_stores` has them."""
     one_a, one_b = (next(iter(found.values()), {}) for found in (of_a, of_b))
     return {
         "schema_version": past_runs.SCHEMA_VERSION,
@@ -208,12 +236,15 @@ def difference_view(
             for key, words in (("tool_version", "tool"), ("rules_version", "rules"))
             if one_a and one_b and one_a.get(key) != one_b.get(key)
         ],
-        "stores": stores,
+        "stores": list(stores),
     }
 
 
-def _of(rows: Iterable[Row], store: str) -> list[Row]:
-    return [row for row in rows if row["store"] == store]
+def _by_store(rows: Iterable[Row]) -> defaultdict[str, list[Row]]:
+    found: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["store"]].append(row)
+    return found
 
 
 def _run(row: Row) -> Row:
@@ -232,7 +263,7 @@ class _Side:
     files: dict[str, list[Row]]
 
 
-def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persisting: Sequence[Row]) -> Row:
+def _store(side_a: _Side, side_b: _Side, moved: Sequence[Row], persisting: Sequence[Row]) -> Row:
     a, b, before, after = side_a.run, side_b.run, side_a.files, side_b.files
     new, grown, fixed, still = match_findings(moved)
     unread = {row["file"] for kind in ("segments", "index") for row in after[kind] if row["digest"] is None}
@@ -266,7 +297,6 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
         total[row["severity"], row["code"]] += row["count"]
         places[row["severity"], row["code"]] += row.get("findings", 1)
     return {
-        "store": name,
         "code": worst(codes),
         **{key: [row and row[column] for row in (a, b)] for key, column in _OF_BOTH.items()},
         "unreadable_now": bool(a and b and a["complete"] and b["exit_code"] in GAP_CODES),

@@ -14,16 +14,28 @@ import pyarrow as pa
 
 from jobs.tables.table_files import TablesFailed, delta_rs_misreads, delta_rs_options, hadoop_path, is_local, of_table
 from schemas.rows import Row
+from schemas.tables import Column, ColumnType
+
+_TYPES = {
+    "string": "VARCHAR",
+    "integer": "INT",
+    "long": "BIGINT",
+    "double": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "timestamp": "TIMESTAMP",
+}
 
 
 class DeltaQuery:
     """One table in its newest version. Raises TablesFailed if it cannot be read.
 
     uri: a folder or a URI.
+    declared: the table's columns as this version writes them, which give a column that is younger than the table its type.
     """
 
-    def __init__(self, uri: str):
+    def __init__(self, uri: str, declared: Iterable[Column] = ()):
         self.uri = uri
+        self._types = {column.name: column.type for column in declared}
         self._table: Any = of_table(self.uri, self._open)
         self._names = {field.name for field in self._table.schema().fields} if self._table is not None else set()
 
@@ -49,7 +61,7 @@ class DeltaQuery:
         return list(of_table(self.uri, lambda: self._arrow(sql).to_pylist()))
 
     def _column(self, name: str) -> str:
-        return f'"{name}"' if name in self._names else f'NULL AS "{name}"'
+        return f'"{name}"' if name in self._names else f'{null(self._types.get(name, "string"))} AS "{name}"'
 
     def _arrow(self, sql: str) -> pa.Table:
         from deltalake import QueryBuilder
@@ -83,6 +95,16 @@ class DeltaQuery:
 def text(value: str) -> str:
     """A text as SQL has it."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def null(kind: ColumnType) -> str:
+    """Return SQL for a null of this type of a column. DataFusion cannot unnest a null without a type."""
+    if isinstance(kind, str):
+        return f"CAST(NULL AS {_TYPES[kind]})"
+    if kind["type"] == "array":
+        return f"CASE WHEN FALSE THEN make_array({null(kind['elementType'])}) END"
+    fields = ", ".join(f"{text(field['name'])}, {null(field['type'])}" for field in kind["fields"])
+    return f"CASE WHEN FALSE THEN named_struct({fields}) END"
 
 
 def one_of(column: str, values: Iterable[str]) -> str:

@@ -21,9 +21,10 @@ from jobs.cli.stores import INDEX, RESULT
 from jobs.cli.terminal import colour_wanted
 from jobs.report.texts.run_words import short_names
 from jobs.runtime.output import OutputFailed, OutputFolder, write_local
-from jobs.tables.delta_query import DeltaQuery, one_of, text
+from jobs.tables.delta_query import DeltaQuery, one_of
 from jobs.tables.names_in_tables import COLUMNS, StoreNames
 from schemas.rows import Row
+from schemas.tables import TABLES
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
 
@@ -135,7 +136,7 @@ class History:
 
     def __init__(self, uri: str):
         self.uri = uri.rstrip("/")
-        self._runs = DeltaQuery(f"{self.uri}/runs")
+        self._runs = DeltaQuery(f"{self.uri}/runs", TABLES["runs"])
         if not self._runs.exists():
             raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
 
@@ -145,7 +146,12 @@ class History:
         return StoreNames(self._runs.ask(["run_id", "store", *COLUMNS]))
 
     def query(
-        self, name: str, run_ids: Sequence[str], columns: Sequence[str], statement: str = _ALL, store: str | None = None
+        self,
+        name: str,
+        run_ids: Sequence[str],
+        columns: Sequence[str],
+        statement: str = _ALL,
+        stores: Sequence[str] | None = None,
     ) -> list[Row]:
         """Return the rows of a statement of SQL on `known`.
 
@@ -153,9 +159,9 @@ class History:
 
         columns: one that is younger than the table is null.
         run_ids: taken from `runs`.
-        store: its rows alone; None is for all stores.
+        stores: their rows alone; None is for all stores.
         """
-        table = DeltaQuery(f"{self.uri}/{name}")
+        table = DeltaQuery(f"{self.uri}/{name}", TABLES[name])
         if not table.exists():
             return []
         months = {row["month"] for row in self._runs.ask(["month"], _where(run_ids, None))}
@@ -164,7 +170,7 @@ class History:
             of_runs += f" AND (month IS NULL OR {one_of('month', sorted(months))})"
         listed = ", ".join(f'"{column}"' for column in columns)
         named = f"SELECT run_id, {self.names.sql(run_ids)} AS store, {listed} FROM stored WHERE {of_runs}"
-        known = f"SELECT * FROM named{'' if store is None else f' WHERE store = {text(store)}'}"
+        known = "SELECT * FROM named" + ("" if stores is None else f" WHERE {one_of('store', stores)}")
         statement = f"WITH named AS ({named}), known AS ({known}) ({statement})"
         return table.query(["run_id", "store", "month", *columns], statement)
 

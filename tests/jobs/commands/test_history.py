@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from jobs import entry
+from jobs.commands import difference
 from jobs.commands.coverage import read_coverage
 from jobs.commands.difference import read_difference
 from jobs.commands.fleet import read_fleet
 from jobs.runtime import session
-from jobs.tables import delta_tables as tables_module
 from jobs.tables.delta_log import DeltaLog
-from jobs.tables.delta_tables import Tables, arrow_table
+from jobs.tables.delta_tables import Tables
 from jobs.tables.past_runs import History
 from schemas.advice import Advice, Step
 from schemas.rows import AuditOutcome, Finding
-from schemas.tables import TABLES, Table
+from schemas.tables import TABLES
 from store_io.base.errors import StoreError
 from tests.support.handmade import samples
 
@@ -167,24 +168,32 @@ def test_coverage_over_runs(history: History) -> None:
     )  # fmt: skip
 
 
-def test_a_table_without_todays_columns(spark_session: session.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables of an earlier version, to which the present one has not written yet."""
-    fewer = {
-        name: Table(table.about, *(c for c in table if c.name not in ("files", "rules_version") and not c.ms))
-        for name, table in TABLES.items()
-    }
+def test_a_difference_compares_few_findings_at_once(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_difference(history, "r2", "r3")
+    asked: list[list[str]] = []
+    real = difference._findings
+    monkeypatch.setattr(difference, "_findings", lambda *words: asked.append(words[3]) or real(*words))
+    monkeypatch.setattr(difference, "FINDINGS_AT_ONCE", 3)
+    assert read_difference(history, "r2", "r3") == whole
+    assert asked == [["a"], ["b"]]  # a has 2 findings, b 2
 
-    def fewer_values(rows: Any, columns: Any) -> Any:
-        names = {column.name for column in columns}
-        return arrow_table([{key: value for key, value in row.items() if key in names} for row in rows], columns)
 
-    monkeypatch.setattr(tables_module, "TABLES", fewer)
-    monkeypatch.setattr(tables_module, "arrow_table", fewer_values)
-    Tables(spark_session, str(tmp_path)).write_run(replace(samples.RUN, run_id="old"), [outcome("a")])
-    monkeypatch.undo()
-    history = History(str(tmp_path))
-    assert [(row["run_id"], row["rules_version"]) for row in history.runs(["rules_version"])] == [("old", None)]
-    assert [row["files"] for row in history.query("queues", ["old"], ["files"])] == [None]
+@pytest.mark.parametrize("name", ("runs", "findings", "segments", "index_files", "queues"))
+def test_a_table_without_todays_columns(history: History, tables: str, tmp_path: Path, name: str) -> None:
+    """Tables of an earlier version, to which the present one has not written yet: each command makes an answer of the rest."""
+    every = "run_id store store_from month started_at file code severity count size_bytes base_offset digest".split()
+    whole = DeltaTable(f"{tables}/{name}")
+    kept = [f'"{field.name}"' for field in whole.schema().fields if field.name in every]
+    write_deltalake(f"{tmp_path}/{name}", QueryBuilder().register("t", whole).execute(f"SELECT {', '.join(kept)} FROM t"))
+    for other in TABLES:
+        if other != name and (Path(tables) / other).exists():
+            (tmp_path / other).symlink_to(Path(tables) / other)
+    younger = [column.name for column in TABLES[name] if column.name not in every]
+    older = History(str(tmp_path))
+    rows = older.query(name, ["r3"], younger)
+    assert len(rows) == len(history.query(name, ["r3"], [])) and all(row[column] is None for row in rows for column in younger)
+    assert [store["store"] for store in read_difference(older, "r2", "r3")["stores"]] == ["a", "b"]
+    assert len(read_coverage(older, NOW, NOW - timedelta(days=7))["stores"]) == 3
 
 
 @contextmanager

@@ -65,7 +65,9 @@ def diff(a: Row | None, b: Row | None, moved: list[Row], before: list[Row] = BEF
         return {"segments": segments, "index": [], "queues": []}
 
     sides = [{"s": {"settings": [], **row}} if row else {} for row in (a, b)]
-    return difference.difference_view(*sides, moved, [], files(before), files(after))
+    names = sorted(sides[0] | sides[1])
+    compared = difference.Compared(moved, [], files(before), files(after))
+    return difference.difference_view(*sides, list(difference.compare_stores(names, *sides, compared)))
 
 
 A, B = run_row("s", 1), run_row("s", 2)
