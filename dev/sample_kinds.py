@@ -18,7 +18,7 @@ from schemas.entries import SLOT_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_D
 from schemas.rows import QueueKey
 from schemas.store_names import EPOCH_FILE, TIMER_LOG
 from store_io.base.java_compat import string_hash
-from store_io.broker.controller_mode.epochs import Epoch
+from store_io.broker.epochs import Epoch
 from store_io.kinds.controller.controller_files import epoch_text
 from store_io.log.entries.queue_keys import entry_key, mark_key, offset_key, queue_prefix
 

@@ -103,7 +103,7 @@ def _load() -> None:
     import pyspark.daemon
     import pyspark.worker  # noqa: F401
 
-    from store_io.log.scan.warm_up_decoder import link
+    from store_io.log.records.commitlog_columns import link
 
     link()
     gc.freeze()

@@ -8,6 +8,6 @@
 * `prediction`: the types of a fold: what was scanned, what it asks for, what the broker does.
 * `start_segment`: where the recovery scan begins.
 * `dispatch`: runs of segments -> entries of queues and index.
-* `controller_mode`: what controller mode adds: confirmOffset, epochs, elections.
+* `epochs`: the epochs of a replica in controller mode; `fenced_broker`: what controller mode adds to a start.
 * `recovery`: the fold itself, summaries -> cut, states after load and after dispatch.
 """

@@ -10,7 +10,7 @@ from schemas.advice import Refusal
 from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Cuts, MappedFile, QueueKey, Row
 from store_io.base.packed import items_of, packed
-from store_io.broker.controller_mode.epochs import Elected, Epoch
+from store_io.broker.epochs import Elected, Epoch
 from store_io.broker.index_state import IndexFileState
 from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue

@@ -20,11 +20,9 @@ from schemas.advice import Refusal, RefusalKind
 from schemas.checkpoint_layout import CHECKPOINT_FILE
 from schemas.rows import FirstRecord, QueueKey, QueueSummary, SegmentSummary
 from store_io.base.packed import PackedMap
-from store_io.broker.controller_mode.compensation import compensate
-from store_io.broker.controller_mode.confirm_offset import ConfirmOffset
-from store_io.broker.controller_mode.election import elected
-from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
+from store_io.broker.epochs import Epoch
+from store_io.broker.fenced_broker import ConfirmOffset, compensate, elected
 from store_io.broker.index_state import IndexFileState, IndexHeader
 from store_io.broker.loading import LoadedQueue, LoadedStore
 from store_io.broker.prediction import BrokerQueue, Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId, cut_files

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from schemas.advice import Advice, Gap, LeftOut, Refusal
 from schemas.rows import AuditOutcome, EarlierRun, Finding, QueueKey, QueueSummary, Row
 from store_io.base.tasks import Task
-from store_io.broker.controller_mode.epochs import Epoch
+from store_io.broker.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree, load_store
 from store_io.broker.prediction import Checkpoint

@@ -23,10 +23,9 @@ from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
 from store_io.base.tasks import PartlyRead
 from store_io.model.queue_runs import message_runs
-from store_io.replicas.compared_copies import ComparedCopies, copy_of
+from store_io.replicas.compared_copies import ComparedCopies, ReplicaFindings, copy_of
 from store_io.replicas.config_rows import config_rows
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask
-from store_io.replicas.replica_findings import ReplicaFindings
 from store_io.replicas.replica_parts import MAX_COPIES, QueueTotal, ReplicaPart, ReplicaRange, State
 from store_io.replicas.replica_row import group_row
 from store_io.wording.gaps import gap_text

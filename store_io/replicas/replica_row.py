@@ -17,7 +17,7 @@ from schemas.finding_codes import Code
 from schemas.rows import LOSS, MappedFile, QueueKey, Row
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.wording import count_text
-from store_io.broker.controller_mode.epochs import consistent_point
+from store_io.broker.epochs import consistent_point
 from store_io.broker.prediction import Prediction
 from store_io.kinds.controller.epoch_starts import EpochPlace, EpochStartsTask, look_up
 from store_io.replicas.compared_copies import ComparedCopies, Copy

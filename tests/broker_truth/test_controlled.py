@@ -97,7 +97,7 @@ def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("release", CONTROLLER_RELEASES)
 def test_an_election_waits_for_a_message_that_no_thread_can_dispatch(release: str, tmp_path: Path) -> None:
-    """As the plan says (tests/store_io/broker/controller_mode/test_election.py): nothing is cut, and the new epoch is written."""
+    """As the plan says (tests/store_io/broker/test_election.py): nothing is cut, and the new epoch is written."""
     own_network.needed()
     store = with_a_light_queue(tmp_path / "store", release)
     audit = product.audit(store.root, release, store.broker_conf)

@@ -12,9 +12,9 @@ from jobs.report.texts.text import count_text
 from schemas.advice import Advice, Step
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
-from store_io.audit.outcome.as_master import as_master
 from store_io.audit.outcome.safety import (
     Safety,
+    as_master,
     config_absent,
     config_unknown,
     counted,

@@ -13,8 +13,7 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from schemas.advice import Step
 from schemas.rows import AuditOutcome, Row
-from store_io.audit.outcome.as_master import as_master
-from store_io.audit.outcome.safety import has_step, lost_of, setting_that_cuts, timers_lost
+from store_io.audit.outcome.safety import as_master, has_step, lost_of, setting_that_cuts, timers_lost
 from store_io.repair.proposals import RepairProposal, proposals, recommended
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import Way

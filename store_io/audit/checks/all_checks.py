@@ -2,7 +2,7 @@
 
 Tasks make findings while they read, and `scan_findings` takes these in. `StoreAudit` adds what a start would do (`broker_start`)
 if the audit is complete, and that an earlier audit saw more (`emptied.shrunk_findings`). Other copies of the log add theirs
-(`replicas.replica_findings`).
+(`replicas.compared_copies`).
 """
 
 from __future__ import annotations

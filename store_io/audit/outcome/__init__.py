@@ -1,9 +1,8 @@
 """The outcome of an audit, from its evidence and findings.
 
 * `store_outcome`: all results of one store, the exit code among them; how much was not read, and why.
-* `safety`: whether the copy is safe to start, the one decision; `as_master`: what a copy lacks of its group.
+* `safety`: whether the copy is safe to start, the one decision, and what it lacks of its group.
 * `final_findings`: each finding with all that the catalogue says, in a stable order.
-* `repairable`: kinds of store without a repair, and next steps that promise none.
 * `release_leaves`: what a start leaves of each file, `steps` of plan.json.
 * `verdict`: what matters most, in one sentence.
 * `plan_inputs`: every file that the plan depends on.

@@ -11,10 +11,9 @@ from store_io.audit.checks.emptied import log_end
 from store_io.audit.checks.missing_messages import missing_messages
 from store_io.audit.checks.repaired_store import kept_by_repair
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
-from store_io.audit.outcome.final_findings import final_findings
+from store_io.audit.outcome.final_findings import final_findings, no_repair
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
-from store_io.audit.outcome.repairable import no_repair
 from store_io.audit.outcome.verdict import verdict_parts
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.java_properties import parse_properties

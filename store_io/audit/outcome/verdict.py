@@ -6,9 +6,9 @@ from schemas.finding_codes import Code
 from schemas.rows import DEFAULT, DOUBT, NAMED, REBUILDABLE, TAKEN, AuditOutcome
 from store_io.audit.checks import emptied
 from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.outcome.as_master import as_master
 from store_io.audit.outcome.safety import (
     Start,
+    as_master,
     config_losses,
     config_unknown,
     counted,

@@ -20,7 +20,7 @@ from schemas.store_names import EPOCH_FILE, IDENTITY_FILE
 from store_io.base.crc.checksum import crc32
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import decode_utf8, parse_number, split_dropping_tail
-from store_io.broker.controller_mode.epochs import Epoch, as_cached
+from store_io.broker.epochs import Epoch, as_cached
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 

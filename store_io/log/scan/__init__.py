@@ -10,5 +10,4 @@
 * `segment_findings`: a bounded collection of findings.
 * `dataset_rows`, `row_texts`: the accepted messages as rows.
 * `stored_runs`: summaries on their way to the driver, and those of which the driver holds no runs.
-* `warm_up_decoder`: the compiled decoder, in memory before the first scan.
 """

@@ -31,7 +31,7 @@ from schemas.rows import (
     SegmentSummary,
 )
 from store_io.base.errors import StoreChanged, StoreError
-from store_io.broker.controller_mode.compensation import THROWS, judged
+from store_io.broker.fenced_broker import THROWS, judged
 from store_io.broker.message_verdict import END, HALF, VALID, Verdict, properties_fault
 from store_io.broker.releases import BrokerRules
 from store_io.log.entries.queue_probe import QueueProbe

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, QueueSummary
-from store_io.audit.rounds.collected import Collected
+from store_io.audit.rounds.store_rounds import Collected
 from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_edges import SegmentEdges

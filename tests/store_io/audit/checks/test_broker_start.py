@@ -12,7 +12,7 @@ from jobs.report.files.result_files import finding_row
 from schemas.advice import Refusal, RefusalKind, Step
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.audit.checks.broker_start import broker_findings as found
-from store_io.broker.controller_mode.epochs import Elected, Epoch
+from store_io.broker.epochs import Elected, Epoch
 from store_io.broker.prediction import Fenced, Memory, Prediction
 from store_io.broker.queues.combination import combination_refusal, late_combination_refusal
 from store_io.broker.queues.queue_state import QueueState

@@ -9,8 +9,7 @@ import pytest
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, WITHOUT_DONOR
 from schemas.rows import LOSS, Finding
-from store_io.audit.outcome.final_findings import final_findings
-from store_io.audit.outcome.repairable import no_repair
+from store_io.audit.outcome.final_findings import final_findings, no_repair
 from store_io.broker.releases import Setting, broker_rules
 from store_io.model.evidence import Evidence
 from store_io.wording.steps import advice_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import LOSS, NOTE, Finding
-from store_io.audit.rounds.collected import Collected
+from store_io.audit.rounds.store_rounds import Collected
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.broker.prediction import ScanId
 from store_io.kinds.index.index_kind import INDEX

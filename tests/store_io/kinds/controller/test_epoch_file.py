@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.advice import Cause, RefusalKind
-from store_io.broker.controller_mode.epochs import Epoch
+from store_io.broker.epochs import Epoch
 from store_io.kinds.controller.controller_files import EPOCH_FILE_BYTES, Fatal, Unusable, epoch_text, parse_epochs, read_epochs
 from store_io.source import store_dir
 from store_io.source.byte_source import StoreLocation, open_source

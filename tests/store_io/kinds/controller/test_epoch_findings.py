@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, Extent, SegmentSummary
-from store_io.broker.controller_mode.epochs import Epoch
+from store_io.broker.epochs import Epoch
 from store_io.kinds.controller.controller_files import BadEpochFile, EpochLine, StoredEpochs
 from store_io.kinds.controller.controller_kind import CONTROLLER, ControllerFiles
 from store_io.kinds.controller.epoch_findings import epoch_findings

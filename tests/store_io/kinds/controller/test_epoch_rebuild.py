@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.broker.controller_mode.epochs import Epoch
+from store_io.broker.epochs import Epoch
 from store_io.kinds.controller.epoch_rebuild import rising
 from tests.support import damage
 from tests.support.answers import product

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from store_io.broker.controller_mode.epochs import Epoch, as_cached, consistent_point, elect
+from store_io.broker.epochs import Epoch, as_cached, consistent_point, elect
 
 ONE, TWO, THREE = Epoch(1, 0), Epoch(2, 400), Epoch(3, 900)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.broker.controller_mode.compensation import judged
+from store_io.broker.fenced_broker import judged
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.stores.builders import Message, StoreBuilder
