@@ -136,7 +136,8 @@ class History:
 
     def __init__(self, uri: str):
         self.uri = uri.rstrip("/")
-        self._runs = DeltaQuery(f"{self.uri}/runs", TABLES["runs"])
+        self._opened: dict[str, DeltaQuery] = {}
+        self._runs = self._table("runs")
         if not self._runs.exists():
             raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
 
@@ -161,7 +162,7 @@ class History:
         run_ids: taken from `runs`.
         stores: their rows alone; None is for all stores.
         """
-        table = DeltaQuery(f"{self.uri}/{name}", TABLES[name])
+        table = self._table(name)
         if not table.exists():
             return []
         months = {row["month"] for row in self._runs.ask(["month"], _where(run_ids, None))}
@@ -183,11 +184,16 @@ class History:
         rows = self._runs.ask(["run_id", "store", "started_at", *columns], _where(run_ids, stored))
         return [row for row in one_per_run(self.names.named(rows)) if store in (None, row["store"])]
 
+    def _table(self, name: str) -> DeltaQuery:
+        if name not in self._opened:
+            self._opened[name] = DeltaQuery(f"{self.uri}/{name}", TABLES[name])
+        return self._opened[name]
+
     def codes(self, run_ids: Sequence[str], store: str | None = None) -> list[Row]:
         """Return the findings of these runs, summed up: run_id, store, severity, code, count, findings, file (the first)."""
         key = ["run_id", "store", "severity", "code"]
         sums = ['sum("count") AS "count"', "count(*) AS findings", 'min("file") AS "file"']
-        findings = DeltaQuery(f"{self.uri}/findings")
+        findings = self._table("findings")
         if not findings.exists():
             return []
         stored = None if store is None else self.names.as_stored(store)
