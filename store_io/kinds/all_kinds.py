@@ -26,8 +26,7 @@ from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.kinds.rocksdb_tables.rocksdb_tables import passed_over, rocksdb_tables, tables_not_judged, unnamed_tables
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.tiered.tiered_store import tiered_store
-from store_io.kinds.timers.timer_entry_findings import timer_entry_findings
-from store_io.kinds.timers.timer_findings import timer_findings, timers_not_judged
+from store_io.kinds.timers.timer_findings import timer_entry_findings, timer_findings, timers_not_judged
 from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind

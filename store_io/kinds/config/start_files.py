@@ -1,7 +1,8 @@
-"""Files that a start reads and this audit does not judge: those whose load() refuses, visibly broken ones, names for the verdict.
+"""Files and databases that a start reads and this audit does not judge: those whose load() refuses, visibly broken ones, names.
 
-Nothing here says what a sound file holds. A verdict over a store that has any of these names them (`StartFiles.names`).
-Source: `broker.settings.config_rules`. Timers have checks of their own (`kinds.timers`).
+Nothing here says what a sound file holds, or what an entry of such a database means (`start_databases` lists the databases). Each
+entry is read, so that bad bytes are found wherever they lie. A verdict over a store that has any of these names them
+(`StartFiles.names`). Source: `broker.settings.config_rules`. Timers have checks of their own (`kinds.timers`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from schemas.advice import Advice, Cause, Gap, Overwritten, Refusal, RefusalKind
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.timer_layout import TIMER_CHECK
 from store_io.base.errors import StoreError
-from store_io.broker.queues.start_databases import keeps_other_tables
+from store_io.broker.queues.start_databases import OpenedDatabase, keeps_other_tables, opened_databases
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import (
     CONSUMER_OFFSETS,
@@ -27,10 +28,71 @@ from store_io.broker.settings.config_rules import (
     config_rules,
 )
 from store_io.kinds.config.config_reader import Load, StoreConfig
-from store_io.kinds.config.opened_databases import DatabaseState, database_states
 from store_io.kinds.config.table_places import all_places, table_places
+from store_io.rocksdb.database import Database, DatabaseDamaged, find_database
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
+
+
+@dataclass(frozen=True)
+class DatabaseState:
+    """The state of one such database in the copy.
+
+    there: a database is in the folder; a broker makes one in a folder without.
+    count: the number of entries that could be read.
+    refusal: why RocksDB does not open the database, without a full stop.
+    damaged: (file, reason) of bad bytes among the entries.
+    problem: why nobody knows the content of the database.
+    size: the bytes of its files.
+    """
+
+    rule: OpenedDatabase
+    there: bool = False
+    count: int = 0
+    refusal: Refusal | None = None
+    damaged: tuple[str, str] | None = None
+    problem: Gap | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Whether a start ends over the database."""
+        return self.rule.opens and bool(self.refusal)
+
+    @property
+    def next_step(self) -> Advice:
+        """Return the next step for a database that ends the broker: no repair can read its content."""
+        return Advice(Step.NO_DATABASE_REPAIR, (self.rule.folder, self.rule.entries))
+
+
+def database_states(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> list[DatabaseState]:
+    """Returns the state of each such database that the release knows, in the order of a start. Never raises over bytes."""
+    return [_state(source, listing, rule) for rule in opened_databases(rules)]
+
+
+def _state(source: ByteSource, listing: StoreListing, rule: OpenedDatabase) -> DatabaseState:
+    entry = listing.get(rule.folder)
+    if entry is not None and entry.kind != "directory":
+        if entry.kind == "link_out":
+            return DatabaseState(rule, there=True, problem=Gap(Cause.DATABASE_LINK_OUT, rule.folder))
+        return DatabaseState(rule, there=True, refusal=Refusal(RefusalKind.DATABASE_IS_FILE, rule.folder))
+    database = find_database(listing.files, rule.folder)
+    if database.absent:
+        return DatabaseState(rule)
+    count = 0
+    opened = False
+    try:
+        with Database(source, rule.folder, database.files, rule.skips_bad_log, rule.families) as entries:
+            opened = True
+            for batch in entries.scan(rule.family):
+                count += len(batch)
+    except DatabaseDamaged as why:
+        if opened:
+            return DatabaseState(rule, True, count, damaged=(why.path, why.reason))
+        return DatabaseState(rule, True, refusal=Refusal(RefusalKind.DATABASE, why.path, rule.folder, why.reason))
+    except StoreError as why:
+        return DatabaseState(rule, True, problem=why.gap())
+    return DatabaseState(rule, True, count)
+
 
 JUDGED = frozenset({TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
 

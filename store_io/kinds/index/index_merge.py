@@ -22,8 +22,7 @@ from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import Verdict
-from store_io.kinds.index.odd_entries import NEAR_BYTES, NONE, MessageKeys, OddEntries
-from store_io.kinds.index.wrong_times import WrongTimes
+from store_io.kinds.index.odd_entries import NEAR_BYTES, NONE, MessageKeys, OddEntries, WrongTimes
 from store_io.log.entries import index_entries
 from store_io.log.entries.index_entries import (
     BLOCK_ENTRIES,

@@ -13,7 +13,7 @@ import pytest
 
 from store_io.base.crc import checksum, combined_sums
 from store_io.base.locks import ProcessLock, lock_named, made_once
-from store_io.repair.writing import trial_source
+from store_io.repair.writing import trial_writer
 from store_io.source import hdfs_client, remote_file, s3_client, storage_options
 
 SECONDS = 60  # after which a test fails that waits
@@ -63,7 +63,7 @@ def test_threads_that_ask_at_the_same_time_share_one_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "shared", [combined_sums.shift_table, remote_file._grains_of, remote_file._threads, s3_client._client, trial_source._table]
+    "shared", [combined_sums.shift_table, remote_file._grains_of, remote_file._threads, s3_client._client, trial_writer._table]
 )
 def test_what_threads_share_is_made_once(shared: Any) -> None:
     assert type(shared) is type(made_once()(list))

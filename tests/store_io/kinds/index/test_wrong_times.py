@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.finding_codes import Code
-from store_io.kinds.index.wrong_times import WrongTimes
+from store_io.kinds.index.odd_entries import WrongTimes
 from store_io.log.entries.index_entries import IndexFileRef
 from store_io.log.scan.segment_findings import Findings
 
