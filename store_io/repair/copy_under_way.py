@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from schemas.rows import StoreFile
-from store_io.base.errors import StoreChanged
+from store_io.base.errors import StoreChanged, StoreError
 from store_io.repair.repair_copy import COPY_THREADS, Copied, check_source, plan_copy
 from store_io.repair.repair_work import RepairRequest, RunTasks
 from store_io.repair.writing.store_writer import StoreWriter
@@ -105,14 +105,17 @@ class CopyUnderWay:
             flushed.result()
 
     def wait(self, path: str, position: int) -> None:
-        """Return when the file's bytes up to that position are copied. Raises StoreChanged if they never will be."""
+        """Return when the file's bytes up to that position are copied. Raises StoreError if they never will be.
+
+        That is no failed read (`Unreadable`), which would be told in the place of what has ended the copy: `finish` tells that.
+        """
         if not self.copies(path):
             raise StoreChanged(f"{path}: no file that is copied")
         with self._changed:
             while self._there.get(path, -1) < position and self._under_way:
                 self._changed.wait()
             if self._there.get(path, -1) < position:
-                raise StoreChanged(f"{path}: its copy has ended before byte {position}")
+                raise StoreError(f"{path}: its copy has ended before byte {position}")
 
     def copies(self, path: str) -> bool:
         """Whether the path is that of a file of the copy: no folder, nor what no copy is made of."""

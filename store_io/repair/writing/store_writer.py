@@ -287,6 +287,10 @@ class StoreWriter:
             raise WriteFailed(f"{path!r}: no path inside a store")
         return os.path.join(self.root, path)
 
+    def _told(self, path: str) -> str:
+        """Return the path as an error names it: the whole path for a file aside, which the new store does not have."""
+        return self._full(path) if self.target == self.folder else path
+
     def make_folder(self, path: str) -> None:
         """Make a folder, and those above it."""
         with _write_errors(path):
@@ -303,7 +307,7 @@ class StoreWriter:
     def _new(self, path: str) -> StoreFileWriter:
         """A new, empty file, and the folders above it."""
         full = self._full(path)
-        with _write_errors(path):
+        with _write_errors(self._told(path)):
             self._make_folders(os.path.dirname(full))
             self.flushed.wrote(os.path.dirname(full))
             return self._writing(path, os.open(full, _NEW, 0o666))
@@ -311,7 +315,7 @@ class StoreWriter:
     def _writing(self, path: str, descriptor: int) -> StoreFileWriter:
         full = self._full(path)
         self.flushed.opened(full)
-        return StoreFileWriter(path, descriptor, lambda: self.flushed.closed(full))
+        return StoreFileWriter(self._told(path), descriptor, lambda: self.flushed.closed(full))
 
     def create(self, path: str, size: int) -> None:
         """A new file of that many zeros, and the folders above it."""
@@ -330,7 +334,7 @@ class StoreWriter:
 
     def open(self, path: str) -> StoreFileWriter:
         """An existing file, open to be written."""
-        with _write_errors(path):
+        with _write_errors(self._told(path)):
             return self._writing(path, os.open(self._full(path), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))
 
     @contextlib.contextmanager
@@ -396,7 +400,7 @@ class StoreWriter:
     def remove(self, path: str) -> None:
         """Remove a file, or a folder with all that is in it; do nothing if there is none."""
         full = self._full(path)
-        with _write_errors(path):
+        with _write_errors(self._told(path)):
             try:
                 status = os.lstat(full)
             except FileNotFoundError:
@@ -588,11 +592,13 @@ def _locked_folder(folder: str) -> int:
 
 def _remove_folder(folder: str) -> None:
     """Remove a hidden folder, its lock last: as long as anything is in it the next run knows what it is."""
-    for name in (_STORE, _WORKSHOP, _ASIDE):
-        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
-    with contextlib.suppress(OSError):
-        if os.listdir(folder) == [_LOCK]:
-            shutil.rmtree(folder, ignore_errors=True)
+    for _ in range(2):  # a call may fail for a moment; what is left after that the next run removes
+        for name in (_STORE, _WORKSHOP, _ASIDE):
+            with contextlib.suppress(OSError):  # rmtree raises one even so, if a folder's close fails
+                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+        with contextlib.suppress(OSError):
+            if set(os.listdir(folder)) <= {_LOCK}:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_stale(parent: str, name: str) -> None:
