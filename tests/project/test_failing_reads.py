@@ -29,6 +29,7 @@ COLLECTORS = {
 }
 # (module, why its answer is the same without the read)
 WITHOUT = {
+    ("jobs/tasks/threads_or_spark.py", "the sizes of what is listed decide whether Spark is worth its start"),
     ("store_io/messages/choice/by_pieces.py", "the file's size is taken then"),
     ("store_io/messages/choice/by_queues.py", "all segments are read then"),
     ("store_io/messages/choice/by_tables.py", "the segment is read then"),
