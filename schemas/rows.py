@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas.advice import Advice, Gap, Refusal
+from schemas.advice import Advice, Gap, Refusal, Step
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.finding_codes import LOSS as LOSS
 from schemas.finding_codes import NOTE as NOTE
@@ -264,6 +264,10 @@ class Finding:
         """Return the severity, which is the code's own unless the finding has another one."""
         return self.severity or CATALOGUE[self.code].severity
 
+    def has_step(self, step: Step) -> bool:
+        """Say whether this is the finding's next step."""
+        return self.next is not None and self.next.step == step
+
     def __reduce__(self) -> tuple[type[Finding], tuple[Any, ...]]:  # as for MappedFile
         return Finding, (
             self.code, self.file, self.start, self.end, self.severity, self.phy_offset, self.topic, self.queue_id,
@@ -286,6 +290,11 @@ class PlanStep:
     reason: str
     lost_messages: int = 0
     lost_bytes: int = 0
+
+    @classmethod
+    def whole(cls, action: str, file: str, reason: str) -> PlanStep:
+        """Return the step for a whole file."""
+        return cls(action, file, None, None, reason)
 
 
 # ---- derived data --------------------------------------------------------------------------------------------------

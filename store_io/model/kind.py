@@ -11,13 +11,13 @@ Three things belong to a kind, each with a type of its own, and are found by the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from schemas.advice import Advice, Gap, LeftOut, Refusal
-from schemas.rows import AuditOutcome, EarlierRun, Finding, QueueKey, QueueSummary, Row
+from schemas.rows import AuditOutcome, EarlierRun, Finding, PlanStep, QueueKey, QueueSummary, Row
 from store_io.base.tasks import Task
 from store_io.broker.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
@@ -115,6 +115,15 @@ class Cure:
 
     step: Advice
     actual: str | None = None
+
+
+def rebuilt(serious: Sequence[Finding], place: Callable[[str], str]) -> dict[str, PlanStep]:
+    """Return a step for each place that is blamed, in order. place: a finding's file -> what is rebuilt for it, or ""."""
+    blamed: dict[str, set[str]] = {}
+    for finding in serious:
+        if at := place(finding.file):
+            blamed.setdefault(at, set()).add(finding.code)
+    return {at: PlanStep.whole("rebuild", at, "from the CommitLog: " + ", ".join(sorted(blamed[at]))) for at in sorted(blamed)}
 
 
 class Kind(Generic[Facts, Results, View]):
@@ -231,6 +240,13 @@ class Kind(Generic[Facts, Results, View]):
     def view(self, evidence: Evidence) -> View:
         """Return what facts and results say together; it is made once for each evidence. The default: the results alone."""
         return cast(View, evidence.results(self))
+
+    def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterable[PlanStep]:
+        """Return what a start does to these files, and which of them have to be rebuilt from the log: rows of the plan's `steps`.
+
+        serious: all findings above a note. The evidence has no prediction if the log could not be opened.
+        """
+        return ()
 
     def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
         """Return the paths of small files that the plan depends on, whether they are there or not."""

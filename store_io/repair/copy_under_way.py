@@ -107,7 +107,7 @@ class CopyUnderWay:
     def wait(self, path: str, position: int) -> None:
         """Return when the file's bytes up to that position are copied. Raises StoreError if they never will be.
 
-        That is no failed read (`Unreadable`), which would be told in the place of what has ended the copy: `finish` tells that.
+        That is no failed read (`Unreadable`), which would replace the error that has ended the copy: `finish` raises that.
         """
         if not self.copies(path):
             raise StoreChanged(f"{path}: no file that is copied")

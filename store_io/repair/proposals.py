@@ -13,7 +13,6 @@ from schemas.advice import Step
 from schemas.finding_codes import Code
 from schemas.rows import NOTE, AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
-from store_io.audit.outcome.safety import has_step
 from store_io.broker.settings.config_rules import CONFIG_FILES, DATABASE_TABLES
 from store_io.repair.repair_plan import BROKER, POLICIES
 from store_io.repair.repair_steps import COPY
@@ -92,7 +91,7 @@ def config_helps(outcome: AuditOutcome) -> bool:
     """Whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
     refused_by = ((outcome.plan.get("broker") or {}).get("config") or {}).get("refused_by")
     mended = (f for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE)
-    files = [f.file for f in mended if not has_step(f, Step.OLDER_LIGHT_OFFSETS)]
+    files = [f.file for f in mended if not f.has_step(Step.OLDER_LIGHT_OFFSETS)]
     files += [f"config/{refused_by}"] if refused_by else []
     if outcome.config_database:
         return any(file in {each.path for each in CONFIG_FILES} - {*DATABASE_TABLES} for file in files)

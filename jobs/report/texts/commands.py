@@ -17,7 +17,7 @@ from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, CURED, Code, Part
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
 from store_io.audit.healing.judgement import risk_text
-from store_io.audit.outcome.safety import Safety, has_step, holds_nothing, lost_of, setting_at_fault, unqueueable
+from store_io.audit.outcome.safety import Safety, holds_nothing, lost_of, setting_at_fault, unqueueable
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.paths import is_hdfs, is_s3, is_uri
 from store_io.base.wording import clause
@@ -219,7 +219,7 @@ def _acts(outcome: AuditOutcome) -> bool:
     if going:
         return any(one.changes for one in going)
     changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    cured = any(f.code in CURED and f.severity != NOTE and not has_step(f, Step.NO_QUEUE) for f in outcome.findings)
+    cured = any(f.code in CURED and f.severity != NOTE and not f.has_step(Step.NO_QUEUE) for f in outcome.findings)
     return changes or cured or config_helps(outcome)
 
 

@@ -13,7 +13,7 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from schemas.advice import Step
 from schemas.rows import AuditOutcome, Row
-from store_io.audit.outcome.safety import as_master, has_step, lost_of, setting_that_cuts, timers_lost
+from store_io.audit.outcome.safety import as_master, lost_of, setting_that_cuts, timers_lost
 from store_io.repair.proposals import RepairProposal, proposals, recommended
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import Way
@@ -67,7 +67,7 @@ def audit_text(outcome: AuditOutcome) -> str:
     lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
     lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
     lines += [_line("Why" if not number else "", why) for number, why in enumerate(judged.why)]
-    switches = dict.fromkeys(f.next for f in outcome.findings if has_step(f, Step.SWITCH_OFF))
+    switches = dict.fromkeys(f.next for f in outcome.findings if f.has_step(Step.SWITCH_OFF))
     lines += [_line("Next", next_text(switch)) for switch in switches]
     lines += [_line("Next", step) for step in filter(None, [config_step(outcome)])]
     lines += [_line("Compared", text) for text in filter(None, [_other_release(outcome)])]

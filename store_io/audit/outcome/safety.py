@@ -212,13 +212,8 @@ def setting_at_fault(outcome: AuditOutcome) -> Advice | None:
 
 def setting_that_cuts(outcome: AuditOutcome) -> str:
     """Return the setting for which a start seems to cut sound messages that lack the property it asks for, or ""."""
-    steps = (f.next for f in outcome.findings if f.code == Code.BROKER_DROPS_MESSAGES and has_step(f, Step.SWITCH_OFF))
+    steps = (f.next for f in outcome.findings if f.code == Code.BROKER_DROPS_MESSAGES and f.has_step(Step.SWITCH_OFF))
     return next((str(step.values[0]) for step in steps if step is not None), "")
-
-
-def has_step(finding: Finding, step: Step) -> bool:
-    """Say whether this is the finding's next step."""
-    return finding.next is not None and finding.next.step == step
 
 
 def has_other_losses(outcome: AuditOutcome) -> bool:
@@ -375,7 +370,7 @@ def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
 
 def unqueueable(outcome: AuditOutcome) -> int:
     """Lost messages that no repair brings back to consumers either."""
-    return sum(finding.count for finding in outcome.findings if finding.severity == LOSS and has_step(finding, Step.NO_QUEUE))
+    return sum(finding.count for finding in outcome.findings if finding.severity == LOSS and finding.has_step(Step.NO_QUEUE))
 
 
 def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:

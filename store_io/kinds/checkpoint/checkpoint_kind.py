@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from schemas import checkpoint_layout
-from schemas.rows import AuditOutcome, Finding, MappedFile
+from schemas.rows import AuditOutcome, Finding, MappedFile, PlanStep
 from store_io.base.errors import StoreError
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint, checkpoint_findings, read_checkpoint
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind, Opening
+from store_io.model.kind import Kind, Opening, rebuilt
 from store_io.model.opened_copy import OpenedCopy
 
 
@@ -27,6 +27,9 @@ class CheckpointKind(Kind[StoredCheckpoint, None, None]):
             stored = StoredCheckpoint()
         opening.checkpoint = stored.fields
         return stored
+
+    def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterable[PlanStep]:
+        return rebuilt(serious, lambda file: file if file == checkpoint_layout.CHECKPOINT_FILE else "").values()
 
     def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
         return (checkpoint_layout.CHECKPOINT_FILE,)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from schemas.advice import Advice, LeftOut, Refusal, Step
-from schemas.rows import MappedFile, QueueKey
+from schemas.rows import Finding, MappedFile, PlanStep, QueueKey
 from schemas.store_names import COMPACTION as COMPACTION_FOLDER
 from store_io.base.packed import items_of
 from store_io.base.tasks import Task
@@ -142,6 +142,11 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
     def view(self, evidence: Evidence) -> CompactedLogs:
         store, files = evidence.copy[self], evidence.results(self)
         return CompactedLogs(store, files, compacted_start(store, files, evidence.copy.rules))
+
+    def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterator[PlanStep]:
+        deleted = evidence.prediction.deleted_files if evidence.prediction is not None else []
+        reason = "the compacted topic has no entry for it"
+        yield from (PlanStep.whole("delete", path, reason) for path in deleted if path.startswith(COMPACTION_FOLDER + "/"))
 
     def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         for summary in evidence.results(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemas.rows import EarlierRun, Finding, IndexFileSummary, MappedFile
+from schemas.rows import EarlierRun, Finding, IndexFileSummary, MappedFile, PlanStep
 from schemas.store_names import INDEX as FOLDER
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
@@ -18,7 +18,7 @@ from store_io.log.entries.index_entries import IndexFileRef, read_header
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind, Opening
+from store_io.model.kind import Kind, Opening, rebuilt
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import name_of
 
@@ -92,6 +92,15 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
 
     def view(self, evidence: Evidence) -> Summaries:
         return evidence.results(self).files
+
+    def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterator[PlanStep]:
+        """Yield a step for each index file that has to be rebuilt, or of which a start makes a part anew."""
+        steps = rebuilt(serious, lambda file: file if file.partition("/")[0] == FOLDER else "")
+        why = "newer than the checkpoint's index time: a start deletes it and rebuilds a part of it"
+        for path in evidence.prediction.deleted_files if evidence.prediction is not None else ():
+            if path.startswith(FOLDER + "/"):
+                steps[path] = PlanStep.whole("rebuild", path, why)
+        yield from (steps[path] for path in sorted(steps))
 
     def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         """Yield each file, one that was not read without a digest."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from schemas.advice import Cause, Gap, LeftOut
-from schemas.rows import EarlierRun, MappedFile, QueueKey, QueueSummary
+from schemas.advice import Cause, Gap, LeftOut, Step
+from schemas.rows import EarlierRun, Finding, MappedFile, PlanStep, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES, EXT
 from schemas.store_names import QUEUES as QUEUES_FOLDER
 from store_io.base.packed import FEW, PackedMap, items_of, joined
@@ -17,14 +17,14 @@ from store_io.base.tasks import PackedTask, Task
 from store_io.broker.loading import numbered_files, queue_folders
 from store_io.broker.queues.combination import light_expected, light_from_rocksdb, reads_rocksdb
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries
+from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries, QueueState
 from store_io.broker.recovery import AskedRecovery
 from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
 from store_io.log.entries.file_entries import read_file_entries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind, Opening
+from store_io.model.kind import Kind, Opening, rebuilt
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_leftovers import LeftoverResult, LeftoverTask
 from store_io.model.queue_views import KnownQueues, QueueView
@@ -59,12 +59,14 @@ class FileQueues:
 
     served: those from which consumers are served. written: all of them.
     double_write: a broker writes them in RocksDB as well.
+    serves: whether consumers are served from files at all.
     """
 
     source: ByteSource
     served: QueuePlaces
     written: QueuePlaces
     double_write: bool = False
+    serves: bool = True
 
     @cached_property
     def entries(self) -> DiskEntries:
@@ -116,18 +118,19 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
         if rules.combined_queues and opening.batch_topics:
             opening.unmodelled.append(Gap(Cause.DOUBLE_WRITE_BATCH))
         if rules.rocksdb_queues:
-            return FileQueues(opening.source, QueuePlaces(), QueuePlaces())
+            return FileQueues(opening.source, QueuePlaces(), QueuePlaces(), serves=False)
         folders = queue_folders(tree, QUEUES_FOLDER)
         if rules.batch_queues:  # 4.x does not know the folder: its queues of these topics are ordinary ones
             folders = joined(folders, queue_folders(tree, BATCH_QUEUES))
         files = PackedMap.of(((key, tuple(numbered_files(tree, folder))) for key, folder in folders.items()), weigh=len)
         written = served = QueuePlaces(folders, files)
         double_write = rules.combined_queues and not opening.unmodelled
-        if double_write and reads_rocksdb(rules):
+        serves = not (double_write and reads_rocksdb(rules))
+        if not serves:
             served = QueuePlaces()
         elif double_write and light_from_rocksdb(rules):
             served = written.without_light()
-        return FileQueues(opening.source, served, written, double_write)
+        return FileQueues(opening.source, served, written, double_write, serves)
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan look up each message's entries in files."""
@@ -197,6 +200,26 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
             if files and not (gone and key not in copy[self].served.folders)
         )
 
+    def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterator[PlanStep]:
+        """Yield a step for each queue to be rebuilt, then for each sound one that loses entries by the cut of the CommitLog."""
+        if not evidence.copy[self].serves:
+            return
+        blamed = rebuilt([finding for finding in serious if not finding.has_step(Step.NO_QUEUE)], _queue_folder)
+        yield from blamed.values()
+        p = evidence.prediction
+        if p is None or p.after_load is None:
+            return
+        for key, queue in items_of(p.after_load.queues):
+            summary = evidence.queues.get(key)
+            if queue.folder in blamed or summary is None or not isinstance(queue, QueueState):
+                continue
+            reason = f"its entries lead past the cut of the CommitLog at {p.log_end:,}"
+            yield from (PlanStep.whole("delete", path, reason) for path in sorted(queue.deleted))
+            end = summary.used_end * queue.unit
+            for file in queue.files:
+                if file.path is not None and file.start + file.wrote < min(end, file.start + file.size):
+                    yield PlanStep("truncate", file.path, file.wrote, file.size, reason)
+
     def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         """Yield each file; one that was not read has no digest."""
         copy = evidence.copy
@@ -207,6 +230,14 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
 
 
 QUEUES = Queues()
+
+
+def _queue_folder(file: str) -> str:
+    """Return the folder of the queue that a file belongs to, of an ext file too; "" for any other file."""
+    top, *parts = file.split("/")
+    if top not in (QUEUES_FOLDER, BATCH_QUEUES, EXT) or len(parts) < 2:
+        return ""
+    return f"{BATCH_QUEUES if top == BATCH_QUEUES else QUEUES_FOLDER}/{parts[0]}/{parts[1]}"
 
 
 def leftover_task(evidence: Evidence, key: QueueKey, view: QueueView, database: StoredDatabase | None = None) -> LeftoverTask:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
 
 from schemas.advice import Advice, Cause, Gap, LeftOut, Refusal, RefusalKind, Step
 from schemas.finding_codes import Code
-from schemas.rows import EarlierRun, Finding, QueueKey, QueueSummary
+from schemas.rows import EarlierRun, Finding, PlanStep, QueueKey, QueueSummary
 from store_io.base.packed import items_of, keys_of
 from store_io.base.tasks import Task
 from store_io.broker.loading import LoadedStore
@@ -36,7 +36,7 @@ from store_io.log.entries.stored_entries import EntryReader, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind, Opening, Refusals
+from store_io.model.kind import Kind, Opening, Refusals, rebuilt
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import KnownQueues
 from store_io.rocksdb.database import NO_DATABASE, find_database
@@ -272,6 +272,14 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
     def unchanged(self, copy: OpenedCopy, found: RocksQueueResults, before: EarlierRun, gone: bool) -> bool:
         """Return False if consumers are served from RocksDB: no digest says whether a database still holds the same entries."""
         return copy[self].served_table is None
+
+    def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterable[PlanStep]:
+        """Return a step for the database as a whole, if consumers are served from there and a finding blames a file in it."""
+        table = evidence.copy[self].served_table
+        if table is None:
+            return ()
+        folder = table.database.folder
+        return rebuilt(serious, lambda file: folder if file == folder or file.startswith(f"{folder}/") else "").values()
 
 
 ROCKS_QUEUES = RocksQueues()
