@@ -1,5 +1,5 @@
-"""The columns that a store shows to people who explore it: messages as clients know them, and the entries and byte ranges on
-disk.
+"""The columns that a store shows to people who explore it. They are messages as clients know them, and the entries and byte
+ranges on disk.
 
 Columns of the Spark data sources rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents, rocketmq.offsets and
 rocketmq.transactions, of exports and of queries. Types as in `tables`. Times come twice: as timestamps for people, null where a

@@ -1,5 +1,5 @@
-"""Very many small values of plain Python in little memory: as compressed pickles in temporary files, of which few are open at a
-time.
+"""Keeps very many small Python values in little memory. They are compressed pickles in temporary files, of which few are open
+at a time.
 
 Kept for memory that would not fit: in plain lists and dicts a queue takes some 6.7 KB, a lost one 4.7 KB, and a million of them 5
 to 7 GB; packed 1.4 to 1.9 GB (docs/scale.md). It costs time: an audit of 30,000 queues takes 30 s, and 13 s without.

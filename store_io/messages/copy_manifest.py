@@ -1,4 +1,4 @@
-"""Names, sizes and digests of all files of a copied store, as text, and the comparison of a copy with such a text.
+"""Names, sizes and digests of all files of a copied store, as text. A copy is compared with such a text.
 
 One line a file, in the order of names: SHA-256 in hexadecimal, the size in bytes, the path, with one space between. A path with
 anything but printable ASCII in it is written as a JSON string.

@@ -1,5 +1,5 @@
-"""One physical offset of a copy, explained: what lies there, the record field by field, which check fails on it and why, and
-which entries lead to it.
+"""Explains one physical offset of a copy. It says what lies there, the record field by field, which check fails on it and why,
+and which entries lead to it.
 
 At most three segments are read whole: the one that holds it, and for damage those beside it; of a DLedger log the last three
 files as well. Of everything else bounded pieces are read. Source of the fields: MessageExtEncoder, MessageDecoder; of the checks:

@@ -242,7 +242,7 @@ class Kind(Generic[Facts, Results, View]):
         return cast(View, evidence.results(self))
 
     def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterable[PlanStep]:
-        """Return what a start does to these files, and which of them have to be rebuilt from the log: rows of the plan's `steps`.
+        """Return rows of the plan's `steps`: what a start does to these files, and which have to be rebuilt from the log.
 
         serious: all findings above a note. The evidence has no prediction if the log could not be opened.
         """

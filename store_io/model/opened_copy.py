@@ -1,4 +1,4 @@
-"""A copy as it is before any of its large files is read: the listing, the rules that apply, and what load() would make of it."""
+"""A copy before any of its large files is read. It has the listing, the rules that apply, and what load() would make of it."""
 
 from __future__ import annotations
 

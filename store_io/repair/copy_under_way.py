@@ -1,4 +1,4 @@
-"""A copy while it is made: it can be read at once, and a read of bytes that are not there yet waits for them.
+"""A copy while it is made. It can be read at once, and a read of bytes that are not there yet waits for them.
 
     with CopyUnderWay(location, writer) as copying:
         audit(copying.location)     # reads the copy while threads write it
@@ -45,7 +45,7 @@ def started(request: RepairRequest, run_here: RunTasks | None = None) -> Iterato
 
 
 class CopyUnderWay:
-    """Threads that copy all that lies at a location, as long as its `with` lasts: what is still to be copied at its end is not.
+    """Threads that copy all that lies at a location, as long as its `with` lasts. What is not copied by then stays out.
 
     Raises StoreError where one CommitLog cannot be made of several folders, WriteFailed where too little is free.
     """

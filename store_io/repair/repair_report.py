@@ -1,5 +1,6 @@
-"""The report of a repair, NEW.repair.json: what was asked for, what was decided, what is lost, and by which bytes an
-audit recognises the store."""
+"""The report of a repair, NEW.repair.json. It says what was asked for, what was decided, what is lost, and by which bytes an
+audit recognises the store.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The steps that a repair carries out, in their order and with their numbers: what each does to which bytes, and why, and what it
-keeps and loses.
+"""The steps that a repair carries out, in their order and with their numbers. Each says what it does to which bytes, why, and
+what it keeps and loses.
 
 plan.json has them under `repair`, by policy; a dry run shows them, and NEW.repair.json has them under `steps`. All three come
 from the same run of the same code, so they are equal.

@@ -229,8 +229,10 @@ def _audit_edited_log(work: Work, begun: Begun) -> Audited:
 
 
 def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
-    """Queues, index and checkpoint, until the new store's audit finds nothing to rebuild, or rebuilding does not help; then the
-    timer's files, by what that audit says."""
+    """Make queues, index and checkpoint until the new store's audit finds nothing to rebuild, or rebuilding does not help.
+
+    Then make the timer's files, by what that audit says.
+    """
     log, made = begun.log, Rebuilt()
     why_not = partial(why_no_start, work)
     for _ in range(MOST_ROUNDS):

@@ -1,4 +1,5 @@
-"""One segment of one copy against the other copies of its group: which of its messages does which copy not hold, and why.
+"""Compares one segment of one copy with the other copies of its group. It finds which of its messages each copy does not hold,
+and why.
 
 Copies of one broker's log hold the same bytes at the same physical offsets, wherever their files begin and end. So a message is
 looked for at its own place; nothing is matched by content. Bytes that are a message in no copy are not compared.

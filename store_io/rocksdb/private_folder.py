@@ -1,4 +1,5 @@
-"""A folder of our own in which RocksDB finds the files of a copy's database: the library leaves a file where it opens.
+"""A folder of our own in which RocksDB finds the files of a copy's database. The library leaves a file wherever it opens a
+database.
 
 Only regular files of the store come into it, and only under names that RocksDB gives. Small databases are copied, through the
 byte source like all that is read: that leaves no access time, and works on every file system. Large ones on a local disk are

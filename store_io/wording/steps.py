@@ -1,4 +1,4 @@
-"""The words for what to do next: each step has one sentence here, or in the catalogue if it is one code's alone."""
+"""The words for what to do next. Each step has one sentence here, or in the catalogue if it is one code's alone."""
 
 from __future__ import annotations
 

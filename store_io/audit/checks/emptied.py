@@ -1,4 +1,5 @@
-"""A copy that holds no message, or less of its log than an earlier audit saw: what is gone has no bytes that could be wrong.
+"""Checks for a copy that holds no message, or less of its log than an earlier audit saw. What is gone has no bytes that could
+be wrong.
 
 Three findings, each about one question:
 

@@ -1,5 +1,5 @@
-"""Finds the single change that makes a damaged record whole: a field that the rest contradicts, or a byte to which a checksum
-leads.
+"""Finds the single change that makes a damaged record whole. It changes a field that the rest contradicts, or a byte to which
+a checksum leads.
 
 Nothing is tried blindly. A field has one value, or a few, that fit the rest of the record; a wrong byte under a checksum is
 computed (`base.crc.crc_errors`). Each change is then put in, and the audit's own check has to accept the record.

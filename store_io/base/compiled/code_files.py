@@ -1,4 +1,5 @@
-"""Object files of compiled code in the folder for such code, and the sources of which they are made; no file of a store.
+"""Object files of compiled code in the folder for such code, and the sources of which they are made. They are no files of a
+store.
 
 Kept for what somebody waits for: by these files `query` of the example takes 0.85 s of processor time, `explain` 1.14 s; by code
 that numba keeps 1.17 s and 1.72 s, as numba itself has to be loaded.

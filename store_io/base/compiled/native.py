@@ -1,4 +1,4 @@
-"""Compiled code, declared here and made when it is first called: numba and LLVM's compiler take longer to load than a small
+"""Compiled code, declared here and made when it is first called. To load numba and LLVM's compiler takes longer than a small
 question takes to be answered.
 
 A function that is `kept` is compiled by numba, which keeps its code on disk. In a process that is to answer one question

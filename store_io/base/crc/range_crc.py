@@ -1,4 +1,5 @@
-"""The CRC-32 of any range of a file from few bytes: frames in damage claim bodies that overlap, each perhaps to the file's end.
+"""The CRC-32 of any range of a file from few bytes. Frames in damage claim bodies that overlap, each perhaps to the file's
+end.
 
 CRC-32 is linear: a range's follows from those of the bytes before its start and before its end. One pass keeps the CRC of all
 bytes before each page, so a range takes at most one page at either end.

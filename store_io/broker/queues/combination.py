@@ -1,5 +1,4 @@
-"""The kinds of queues that a broker combines which writes them twice, in files and in RocksDB, and the one that it asks
-(rocksdb.md 8).
+"""The kinds of queues of a broker that writes them twice, in files and in RocksDB, and the kind that it asks (rocksdb.md 8).
 
 Source: CombineConsumeQueueStore's constructor and getCurrentReadStoreForTopic, MultiDispatchUtils.checkMultiDispatchQueue,
 StoreType.fromString, RocksDBLiteLifecycleManager.init, read at 5.3.4 to 5.5.1.

@@ -94,7 +94,7 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
         return evidence.results(self).files
 
     def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterator[PlanStep]:
-        """Yield a step for each index file that has to be rebuilt, or of which a start makes a part anew."""
+        """Yield a step for each index file that has to be rebuilt, or that a start makes anew in part."""
         steps = rebuilt(serious, lambda file: file if file.partition("/")[0] == FOLDER else "")
         why = "newer than the checkpoint's index time: a start deletes it and rebuilds a part of it"
         for path in evidence.prediction.deleted_files if evidence.prediction is not None else ():

@@ -201,7 +201,7 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
         )
 
     def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterator[PlanStep]:
-        """Yield a step for each queue to be rebuilt, then for each sound one that loses entries by the cut of the CommitLog."""
+        """Yield a step for each queue to be rebuilt, then for each sound queue that the log's cut takes entries from."""
         if not evidence.copy[self].serves:
             return
         blamed = rebuilt([finding for finding in serious if not finding.has_step(Step.NO_QUEUE)], _queue_folder)
@@ -233,7 +233,7 @@ QUEUES = Queues()
 
 
 def _queue_folder(file: str) -> str:
-    """Return the folder of the queue that a file belongs to, of an ext file too; "" for any other file."""
+    """Return the folder of the queue that a file or ext file belongs to; "" for any other file."""
     top, *parts = file.split("/")
     if top not in (QUEUES_FOLDER, BATCH_QUEUES, EXT) or len(parts) < 2:
         return ""

@@ -1,5 +1,5 @@
-"""The database of a new store's queues, written from raw entries: those that the tasks of a rebuild put into one file, in the
-order of the log (`rebuild_tasks.RawEntries`). One task, as one process writes a database; it holds a window of entries at a time.
+"""Writes the database of a new store's queues from raw entries. The tasks of a rebuild put these into one file, in the order
+of the log (`rebuild_tasks.RawEntries`). One task, as one process writes a database; it holds a window of entries at a time.
 """
 
 from __future__ import annotations

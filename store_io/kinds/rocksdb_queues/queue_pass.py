@@ -1,4 +1,5 @@
-"""One pass over a range of keys of the queues' entries: which numbers each queue has, and keys and values that no broker writes.
+"""One pass over a range of keys of the queues' entries. It finds which numbers each queue has, and keys and values that no
+broker writes.
 
 Bounded: a batch at a time, and ranges of numbers per queue. Every entry is read once here; what it leads to is compared where the
 CommitLog is read (log.entries.queue_probe), and entries that no message matched are looked at again (audit.queue_leftovers).

@@ -274,7 +274,7 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
         return copy[self].served_table is None
 
     def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterable[PlanStep]:
-        """Return a step for the database as a whole, if consumers are served from there and a finding blames a file in it."""
+        """Return a step for the whole database, if consumers are served from there and a finding blames its files."""
         table = evidence.copy[self].served_table
         if table is None:
             return ()

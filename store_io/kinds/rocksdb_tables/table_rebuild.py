@@ -1,5 +1,6 @@
-"""Index and transactions in rocksdbstore/, made anew from the log where an audit blames them or the log is another one
-(rocksdb.md 10). Timers lie in the same database: they stay as they are, or are left out once the timer log has them (`timers`).
+"""Makes index and transactions in rocksdbstore/ anew from the log if an audit blames them or the log is another one
+(rocksdb.md 10). Timers lie in the same database: they stay as they are, or are left out once the timer log has them
+(`timers`).
 """
 
 from __future__ import annotations

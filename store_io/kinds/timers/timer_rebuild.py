@@ -1,5 +1,5 @@
-"""The timer's files of a repaired store: made anew where they do not fit the log, so that a start delivers every message that is
-not delivered yet, once (timer.md 8).
+"""The timer's files of a repaired store, made anew if they do not fit the log (timer.md 8). A start then delivers every
+message that is not delivered yet, once.
 
 A message is delivered where the new log holds its copy. Units in the new timer log lead to all others; the checkpoint says that
 the whole queue of the timer topic was taken.

@@ -1,5 +1,6 @@
-"""The timer messages of a new store that are not delivered yet: from the audit where it holds them all, else by tasks, each for a
-part of them (timer.md 8)."""
+"""The timer messages of a new store that are not delivered yet (timer.md 8). They come from the audit if it holds them all,
+else from tasks, each for a part of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries that lead into the log, as its scans and others read them: of ConsumeQueues, in files and in RocksDB, and of the index.
+"""Entries that lead into the log, for its scans and others: of ConsumeQueues, in files and in RocksDB, and of the index.
 
 * `file_entries`: entries of queue files, by number.
 * `queue_keys`, `stored_entries`: keys and entries of queues in RocksDB.

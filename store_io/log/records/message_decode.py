@@ -1,4 +1,5 @@
-"""One record's bytes -> the message that a client or mqadmin makes of them, however wrong it is; or its first fields alone.
+"""Decodes one record's bytes to the message that a client or mqadmin makes of them, however wrong it is. Also its first fields
+alone.
 
 Not a check: what a broker hands out is decoded as it is. Source: MessageDecoder.decode, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3.
 """

@@ -1,4 +1,4 @@
-"""What a kind of files may have a segment's scan do for it: hold messages against its own entries, or collect some of them."""
+"""The work that a kind of files may have a segment's scan do: hold messages against its own entries, or collect some."""
 
 from __future__ import annotations
 

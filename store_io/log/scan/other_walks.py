@@ -1,5 +1,5 @@
-"""Walks of one segment by the rules of other brokers, on the back of the audit's own: which of its messages each accepts, and
-where it stops.
+"""Walks one segment by the rules of other brokers, on the back of the audit's own walk. It finds which of its messages each
+accepts, and where each stops.
 
 The audit's check is the strictest, so that a walk by other rules meets the same messages up to where it stops, or up to bytes
 which the audit refuses and these rules accept. There it leaves the audit's, and needs a scan of its own.

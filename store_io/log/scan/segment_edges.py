@@ -1,5 +1,6 @@
-"""A segment's first record and its edges, without the rest: what a broker looks at to choose where recovery begins, and what
-shows cheaply whether a segment is the one that an earlier run has read."""
+"""A segment's first record and its edges, without the rest. A broker looks at them to choose where recovery begins. They also
+show cheaply whether a segment is the one that an earlier run has read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The entries that dispatch appends in a prediction, made again: it keeps them as runs, so the segment of each run is walked.
+"""Makes the entries again that dispatch appends in a prediction. The prediction keeps them as runs, so the segment of each run
+is walked.
 
 Source: CommitLogDispatcherBuildConsumeQueue, CommitLogDispatcherBuildIndex.
 """

@@ -1,4 +1,4 @@
-"""Sizes in a broker.conf that no file of the copy has: it is probably another store's then, and much else follows from that."""
+"""Sizes in a broker.conf that no file of the copy has. It is probably another store's then, and much else follows from that."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Plans the CommitLog of a repaired store: the bytes that stay, its end, and the parts that are bridged, filled, zeroed or
-removed.
+"""Plans the CommitLog of a repaired store. It decides the bytes that stay, the log's end, and the parts that are bridged,
+filled, zeroed or removed.
 
 Nothing is written here: the result is a list of edits of a copy. What stays are the audit's message extents: messages that pass
 every check. Offsets never move.

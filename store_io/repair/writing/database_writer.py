@@ -1,4 +1,4 @@
-"""A new database, of ConsumeQueues or of the tables in rocksdbstore/, written by RocksDB in a process of its own, in the
+"""Writes a new database, of ConsumeQueues or of the tables in rocksdbstore/. RocksDB does it in a process of its own, in the
 workshop of a new store.
 
     with DatabaseWriter(folder) as database:

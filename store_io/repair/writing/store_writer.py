@@ -288,7 +288,7 @@ class StoreWriter:
         return os.path.join(self.root, path)
 
     def _told(self, path: str) -> str:
-        """Return the path as an error names it: the whole path for a file aside, which the new store does not have."""
+        """Return the path as an error names it: the whole path for a file aside, which is none of the new store."""
         return self._full(path) if self.target == self.folder else path
 
     def make_folder(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""A value of a text as the release's parser takes it for a field of some kind: much that is of another kind is taken too.
+"""A value of a text as the release's parser takes it for a field of some kind. Many values of another kind are taken too.
 
 Source: com.alibaba.fastjson.util.TypeUtils (castToInt, castToLong, castToBoolean, intValue), IntegerCodec, LongCodec,
 EnumDeserializer, MapDeserializer, JavaBeanDeserializer; com.alibaba.fastjson2.JSONReader (readInt32Value, readInt64Value,
