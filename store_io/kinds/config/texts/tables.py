@@ -199,13 +199,16 @@ def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
 class SharedSettings:
     """A hook of the parser: topics and groups with equal settings share them. With a million topics that is most of the memory.
 
-    Fields that are not looked at are left out. An entry that no broker writes so is looked at whole.
+    Fields that are not looked at are left out. An entry that no broker writes so is looked at whole, as is any other object:
+    attributes may have names like those of fields.
     """
 
     def __init__(self) -> None:
         self._shared: dict[Any, Row] = {}
 
     def __call__(self, read: Row) -> Row:
+        if not (read.keys() >= _TOPIC_NUMBERS.keys() or read.keys() >= _GROUP_NUMBERS.keys()):
+            return read
         for key, value in read.items():
             if key == "groupRetryPolicy" and is_written(value, RETRY_POLICY):
                 continue

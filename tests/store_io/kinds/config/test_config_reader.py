@@ -168,6 +168,12 @@ def test_attributes_of_another_shape_are_a_finding(tmp_path: Path) -> None:
     assert config.topics is None
 
 
+def test_attributes_may_be_named_like_fields(tmp_path: Path) -> None:
+    row = b'"perm":6,"readQueueNums":1,"topicFilterType":"SINGLE_TAG","topicName":"T","topicSysFlag":0,"writeQueueNums":1'
+    config = read(tmp_path, {"topics.json": b'{"topicConfigTable":{"T":{"attributes":{"topicName":"a"},%s}}}' % row})
+    assert config.topics is not None and config.topics["T"]["attributes"] == {"topicName": "a"}
+
+
 def test_one_file_may_hold_both_tables(tmp_path: Path) -> None:
     data = b'{"offsetTable":{"orders@G":{0:7}},"lmqOffsetTable":{"%LMQ%a@G":5}}'
     config = read(tmp_path, {"lmqConsumerOffset.json": data, "consumerOffset.json": OFFSETS}, enableLmq=True)
