@@ -61,6 +61,9 @@ def most_values(data: bytes) -> int:
     return sum(data.count(separator) for separator in _SEPARATORS)
 
 
+_NO_COMMA = "no comma between values"
+
+
 class ConfigFault(ValueError):
     """The reason why a text of config/ is not taken.
 
@@ -125,10 +128,10 @@ class Word:
 
 class Nothing:
     """A text that the parser takes and that holds no object. blank: white space, an empty text or a lone brace, which managers
-    whose own class is read treat as a fault."""
+    whose own class is read treat as a fault. text: an empty text. brace: a lone brace."""
 
-    def __init__(self, blank: bool, text: bool = False):
-        self.blank, self.text = blank, text
+    def __init__(self, blank: bool, text: bool = False, brace: bool = False):
+        self.blank, self.text, self.brace = blank, text, brace
 
 
 # ---- what a broker writes ------------------------------------------------------------------------------------------
@@ -238,7 +241,11 @@ def parse_tolerant(data: bytes, rules: ConfigRules) -> Any:
         raise ConfigFault("a byte order mark alone")
     if most_values(data) > MAX_ODD_VALUES:
         raise ConfigFault(TOO_LARGE, known=False)
-    return _Reader(text.removeprefix("\ufeff"), rules, len(data)).read()
+    try:
+        return _Reader(text.removeprefix("\ufeff"), rules, len(data)).read()
+    except ConfigFault as fault:
+        fault.known = fault.known and text[:1] != "\ufeff"
+        raise
 
 
 class _Reader:
@@ -266,10 +273,12 @@ class _Reader:
         if self._rules.newer_fastjson2 and self._text[self._at :].strip() == ",":
             self._at = len(self._text)
         if self._at < len(self._text) and "\x1a" not in self._text[end : self._at + 1]:  # where the text ends for both
-            raise self._fault("text after its end")
+            raise self._fault("text after its end", known=not self._text.startswith("/", self._at))  # perhaps a comment
         if value is None:
             return Nothing(blank=False)
         if isinstance(value, list) and not value and self._rules.blank_is_nothing:
+            if self._text.strip() != "[]":
+                raise ConfigFault(OTHER_SHAPE, known=False)
             return Nothing(blank=False)
         if not isinstance(value, Pairs):
             raise ConfigFault(OTHER_SHAPE)
@@ -286,7 +295,7 @@ class _Reader:
         if self._rules.bare_names and bare.startswith(("\x1a", "NULL")):
             raise ConfigFault("something after a text that holds nothing", known=False)
         if bare == "}" or bare in _EMPTY_TEXTS:
-            return Nothing(blank=True, text=bare != "}")
+            return Nothing(blank=True, text=bare != "}", brace=bare == "}")
         return None
 
     def _fault(self, reason: str, known: bool = True) -> ConfigFault:
@@ -469,8 +478,14 @@ class _Reader:
             holder.bare[key] = "number" if bare.re is _NUMBER else "word"
             holder.numbered |= bare.re is _NUMBER
         end_of_key = self._at
-        if self._next(strict=holder.bare.get(key) != "number") != ":":
-            raise self._fault("a key without a colon", known=not self._rules.fastjson2 or key not in WORDS)
+        number = holder.bare.get(key) == "number"
+        if number and self._rules.bare_names and self._text[self._at : self._at + 1].isspace():
+            self._doubt("white space between a number and its colon")
+        if self._next(strict=not number) != ":":
+            may_be_taken = (
+                key in WORDS or number and (self._doubtful == _NO_COMMA or self._text[self._at : self._at + 1] in (",", "{"))
+            )
+            raise self._fault("a key without a colon", known=not (self._rules.fastjson2 and may_be_taken))
         holder.late_colon |= "/" in self._text[end_of_key : self._at]
         self._at += 1
         return key
@@ -484,29 +499,36 @@ class _Reader:
         elif not character:
             raise self._ended()
         elif ord(character) > 127 or character == ":" and self._rules.fastjson2:  # which reads a map without its brace
-            raise self._fault("no comma between values", known=False)
+            raise self._fault(_NO_COMMA, known=False)
         elif self._rules.fastjson2:
-            self._doubt_unless_empty(holder, "no comma between values")
+            self._doubt_unless_empty(holder, _NO_COMMA)
         elif isinstance(holder, Pairs) and not (holder.numbered and _INTEGER_KEY.match(self._text, self._at)):
-            self._doubt("no comma between values")
-            self._pass_over(after_object=isinstance(holder.written[-1][1], dict))
+            self._doubt(_NO_COMMA)
+            self._pass_over(holder.written[-1][1])
             holder.swallowed = True
 
     def _doubt_unless_empty(self, holder: Any, reason: str) -> None:
-        """After an empty object in an inner one fastjson2 takes neither."""
-        if isinstance(holder, Pairs) and holder is not self._outermost and holder.written and holder.written[-1][1] == {}:
+        """After an empty object in an inner one fastjson2 takes neither; after an empty map it may."""
+        last = (
+            holder.written[-1] if isinstance(holder, Pairs) and holder is not self._outermost and holder.written else ("", None)
+        )
+        if last[1] == {} and last[0] != "attributes":
             raise self._fault(reason)
         self._doubt(reason)
 
-    def _pass_over(self, after_object: bool) -> None:
-        """Pass over one token that follows a value without a comma."""
+    def _pass_over(self, before: Any) -> None:
+        """Pass over one token that follows a value without a comma. before: that value."""
         token = _PASSED_OVER.match(self._text, self._at)
         if token is not None:
             self._at = token.end()
             return
-        value, _ = self._single()
+        try:
+            value, _ = self._single()
+        except ConfigFault as fault:
+            fault.known = fault.known and not isinstance(before, dict | list)  # then it may pass over what is no token, too
+            raise
         if isinstance(value, str) and self._next() == ":":
-            raise self._fault("no comma between values", known=after_object)
+            raise self._fault(_NO_COMMA, known=isinstance(before, dict))
 
     def _string(self) -> str:
         match = _STRING.match(self._text, self._at)
@@ -539,7 +561,8 @@ class _Reader:
         if not isinstance(holder["@type"], str):
             raise ConfigFault("@type names no class", known=False)
         if not (self._rules.hash_map_type and holder["@type"] == "java.util.HashMap"):
-            raise self._fault("@type names a class")
+            inside = holder is not self._outermost and holder["@type"] == "java.util.HashMap"  # some places allow that one
+            raise self._fault("@type names a class", known=not inside)
         del holder["@type"]
         assert isinstance(holder, Pairs)
         holder.written = [pair for pair in holder.written if pair[0] != "@type"]

@@ -18,7 +18,7 @@ from store_io.base.java_compat import parse_number
 from store_io.broker.settings.config_rules import ConfigRules
 from store_io.kinds.config.texts.beans import ADDED, QUEUE_OFFSETS, RETRY_POLICY, beside, group_of, other_of, topic_of
 from store_io.kinds.config.texts.fastjson import OTHER_SHAPE, ConfigFault, Nothing, Pairs
-from store_io.kinds.config.texts.values import ANY, ENTRY, Bean, MapOf, field_of, fields_of, is_written, taken
+from store_io.kinds.config.texts.values import ANY, CHOICE, ENTRY, Bean, MapOf, field_of, fields_of, is_written, taken
 
 Offset = tuple[str, str, int]  # group, topic, queue id
 OFFSETS, LMQ_OFFSETS = "offsetTable", "lmqOffsetTable"
@@ -177,8 +177,8 @@ def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
 
     def decode(read: Any, rules: ConfigRules) -> Table:
         kind = other_of(name, rules)
-        if isinstance(read, Nothing) and read.blank and rules.fastjson2:  # an empty object there
-            read = {}
+        if isinstance(read, Nothing) and (read.brace or read.blank and not read.text and rules.fastjson2):
+            read = {}  # an empty object there
         if isinstance(read, Nothing) or kind is None:
             return Table({}, replaces=True, written=not isinstance(read, Nothing))
         made = taken(read, kind, rules) or {}
@@ -212,6 +212,8 @@ class SharedSettings:
         for key, value in read.items():
             if key == "groupRetryPolicy" and is_written(value, RETRY_POLICY):
                 continue
+            if key == "topicFilterType" and not is_written(value, CHOICE):
+                return read
             if type(value) is not _WRITTEN.get(key) or type(value) is int and not -_INT <= value < _INT:
                 return read
         kept = {key: value for key, value in read.items() if key in _KEPT_KEYS}
@@ -249,7 +251,7 @@ def _topic(found: Row, shared: dict[Any, Row]) -> Row:
     row = {"order": bool(found.get("order")), **{name: found.get(name, default) for name, default in _TOPIC_NUMBERS.items()}}
     attributes = found.get("attributes")
     if attributes:
-        return {**row, "attributes": {key: str(value) for key, value in attributes.items()}}
+        return {**row, "attributes": {key: "null" if value is None else str(value) for key, value in attributes.items()}}
     return shared.setdefault(tuple(row.values()), row)
 
 

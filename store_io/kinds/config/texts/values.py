@@ -283,6 +283,8 @@ def _map(value: Any, kind: MapOf, rules: ConfigRules) -> dict[Any, Any] | None:
 
 def _list(value: Any, kind: ListOf, rules: ConfigRules) -> list[Any] | None:
     if isinstance(value, list):
+        if rules.fastjson2 and kind.values is LONG and any(isinstance(one, dict) for one in value):
+            raise ConfigFault("an object in a list of numbers", known=False)
         return [None if one is None else taken(one, kind.values, rules) for one in value]
     if value is None or isinstance(value, Word):
         return None
@@ -316,8 +318,8 @@ def _key(key: str, holder: Mapping[str, Any], kind: MapOf, rules: ConfigRules) -
         return taken(written, kind.keys, rules)
     if bare == "number" and (kind.plain or not rules.fastjson2):
         raise ConfigFault("a number as a name")
-    if bare == "number" and not is_integer(key):
-        raise ConfigFault("a fraction as a name", known=False)
+    if bare == "number" and not (is_integer(key) and str(int(key)) == key):
+        raise ConfigFault("a fraction or leading zeros in a name", known=False)
     if bare == "word" and key == "null":
         raise ConfigFault("null as a name", known=not kind.added)
     return key
@@ -449,6 +451,8 @@ def _second_number(number: Any, kind: str, bits: int, rules: ConfigRules) -> Any
             return _low(number, 64)
         if _fits(number, bits):
             return number
+        if kind is INT_ENTRY:
+            raise ConfigFault(f"{number} is beyond 32 bits", known=False)
     elif isinstance(number, Decimal):
         if not number:
             return 0

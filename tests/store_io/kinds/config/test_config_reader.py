@@ -174,6 +174,13 @@ def test_attributes_may_be_named_like_fields(tmp_path: Path) -> None:
     assert config.topics is not None and config.topics["T"]["attributes"] == {"topicName": "a"}
 
 
+@pytest.mark.parametrize(("data", "release", "refuses"), [(b"}", "5.3.3", True), (b"}", "5.5.0", True), (b'""', "5.5.0", False)])
+def test_static_topics_of_no_object(data: bytes, release: str, refuses: bool, tmp_path: Path) -> None:
+    """A lone brace is an object without the table, which TopicQueueMappingManager does not stand; an empty text is none."""
+    config = read(tmp_path, {"topicQueueMapping.json": data, "topicQueueMapping.json.bak": b'{"x'}, release)
+    assert config.loads["config/topicQueueMapping.json"].refuses is refuses
+
+
 def test_one_file_may_hold_both_tables(tmp_path: Path) -> None:
     data = b'{"offsetTable":{"orders@G":{0:7}},"lmqOffsetTable":{"%LMQ%a@G":5}}'
     config = read(tmp_path, {"lmqConsumerOffset.json": data, "consumerOffset.json": OFFSETS}, enableLmq=True)

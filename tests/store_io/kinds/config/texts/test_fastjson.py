@@ -148,6 +148,20 @@ def test_numbers_of_a_topic(value: str, expected: list[int | None]) -> None:
 
 # Texts of topics.json, and what each of the four releases makes of them, as `taken` says.
 TOPICS = {
+    # Taken by real brokers in some places, and refused in others.
+    "not known": [
+        ('{"topicConfigTable":{"T":{"topicName":{"@type":"java.util.HashMap"}}}}', "?+++"),
+        ('{"topicConfigTable":{"T":{"x":{"y":1}\\,"perm":2}}}', "??--"),
+        ('{"x":["y"]L,"topicConfigTable":{"T":{}}}', "??--"),
+        ('{"x":{1 :2},"topicConfigTable":{"T":{}}}', "??--"),
+        ('{"topicConfigTable":{"T":{"attributes":{}"perm":2}}}', "????"),
+        ('{"topicConfigTable":{"T":{"attributes":{"x":"y"0}}}}', "????"),
+        ('{"topicConfigTable":{"T":{"topicFilterType":"9223372036854775808"}}}', "++??"),
+        ('{"topicConfigTable":{00:{}}}', "--??"),
+        (b"[ ]", "??--"),
+        (b"{}/*\0\0", "--??"),
+        (b"\xef\xbb\xbfk", "-???"),
+    ],
     "a table": [
         ("{'topicConfigTable':{'T':{},},}", "++++"),
         ('{"topicConfigTable":{"T":{"perm":2},"T":{"perm":4}}}', "++++"),
