@@ -90,5 +90,6 @@ def test_each_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for cell in found.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    NotebookClient(found, timeout=200, kernel_name="python3", resources={"metadata": {"path": str(notebook.FOLDER)}}).execute()
+    around = {"metadata": {"path": str(notebook.FOLDER)}}
+    NotebookClient(found, timeout=200, startup_timeout=200, kernel_name="python3", resources=around).execute()
     check_shown(name, found)
