@@ -104,17 +104,17 @@ class Evidence:
     @cached_property
     def log_not_opened(self) -> bool:
         """Whether something in a folder of the log was not opened, such as a link in place of a segment."""
-        return self._not_opened(COMMITLOG, ledger_folder(self.copy.rules))
+        return self.not_opened_below(COMMITLOG, ledger_folder(self.copy.rules))
 
     @cached_property
     def index_not_opened(self) -> bool:
         """Say whether an index file was not opened."""
-        return self._not_opened(INDEX)
+        return self.not_opened_below(INDEX)
 
     @cached_property
     def queues_not_opened(self) -> bool:
         """Say whether a folder of ConsumeQueues was not opened."""
-        return self._not_opened(QUEUES, BATCH_QUEUES, EXT)
+        return self.not_opened_below(QUEUES, BATCH_QUEUES, EXT)
 
     @cached_property
     def queues_whole(self) -> bool:
@@ -126,9 +126,15 @@ class Evidence:
         """Say whether all files in these folders could be read."""
         if self.broken or self.copy.unmodelled:
             return False
-        return not self._not_opened(*parts)
+        return not self.not_opened_below(*parts)
 
-    def _not_opened(self, *parts: str) -> bool:
+    def was_not_opened(self, path: str) -> bool:
+        """Say whether the content at this path is not known, as in place of a link, or of a folder that could not be listed."""
+        entry = self.copy.listing.get(path)
+        return entry is not None and entry.kind in UNREAD_KINDS
+
+    def not_opened_below(self, *parts: str) -> bool:
+        """Say whether the content of any file or folder in these folders is not known."""
         return any(e.kind in UNREAD_KINDS and e.path.partition("/")[0] in parts for e in self.copy.listing.files)
 
     @cached_property

@@ -17,7 +17,6 @@ from store_io.base.wording import clause, count_text
 from store_io.kinds.all_kinds import KINDS
 from store_io.model.evidence import Evidence
 from store_io.model.queue_runs import message_runs, messages_in
-from store_io.source.store_dir import UNREAD_KINDS
 from store_io.wording.refusals import refusal_sentence
 
 _STEP = [each.name for each in fields(PlanStep)]
@@ -29,14 +28,9 @@ def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]
         evidence = replace(evidence, prediction=None)
     serious = [f for f in findings if f.severity != NOTE]
     steps = [*_log_steps(evidence, serious), *(step for kind in KINDS for step in kind.left_by_start(evidence, serious))]
-    kept = (step for step in steps if step.action != "delete" or not _was_not_opened(evidence, step.file))
+    # What was not opened may hold messages, and is not given up.
+    kept = (step for step in steps if step.action != "delete" or not evidence.was_not_opened(step.file))
     return [{name: getattr(step, name) for name in _STEP} for step in kept]
-
-
-def _was_not_opened(evidence: Evidence, path: str) -> bool:
-    """Say whether the content at this path is not known, as in place of a link. It may hold messages, and is not given up."""
-    entry = evidence.copy.listing.get(path)
-    return entry is not None and entry.kind in UNREAD_KINDS
 
 
 def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:

@@ -69,7 +69,7 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
             where, reason = held.damaged
             message = f"{where}: bad bytes ({reason}): a start takes the entries before them alone, and {_MEANING[path]}"
             found.append(Finding(Code.CONFIG_TABLE_LOST, where, message=message))
-        if done.problems or done.refuses:
+        if done.problems or done.refuses or evidence.was_not_opened(path):
             continue
         of_backup = done.name.endswith(BACKUP)
         if of_backup:

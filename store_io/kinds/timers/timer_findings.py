@@ -19,7 +19,7 @@ from schemas.finding_codes import Code
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import TIMER_LOG
+from schemas.store_names import CONFIG, TIMER_LOG
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
@@ -41,8 +41,8 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
         return [*_waiting(evidence)]
     unclean = evidence.copy.unclean
     found = [_softened(finding, view, unclean) for finding in view.files.findings]
-    found += _missing(view)
-    found += _wheel(view)
+    found += _missing(view, evidence)
+    found += _wheel(view) if not evidence.was_not_opened(layout.TIMER_WHEEL) else []
     found += _units(view, unclean)
     found += _check(view, evidence)
     if not evidence.broken:
@@ -88,9 +88,11 @@ def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
     return finding
 
 
-def _missing(view: TimerView) -> Iterator[Finding]:
+def _missing(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     """Files of the timer log between two others, or all of them: retention takes only the first ones."""
     parts = view.parts
+    if evidence.not_opened_below(TIMER_LOG):
+        return
     wanted = [before.start + before.size for before, after in pairwise(parts.files) if after.start > before.start + before.size]
     fates = view.fates
     if parts.files and parts.files[0].start > 0 and fates is not None and fates.no_unit.messages and not wanted:
@@ -170,6 +172,8 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     """The checkpoint: absent, odd, or of another moment than the rest."""
     check, unclean, path = view.parts.check, evidence.copy.unclean, layout.TIMER_CHECK
     waiting = view.files.unit_count
+    if check.size < 0 and evidence.was_not_opened(CONFIG):
+        return  # nobody knows whether it is there
     if check.empty:
         fates = view.fates
         again = fates.again.messages if fates is not None and view.parts.table is None else 0
@@ -233,7 +237,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     may_lie_beyond = evidence.copy.unclean or evidence.copy.rules.is_slave
     softer = severity_in(Code.TIMER_MESSAGE_LOST, Case.COPY_ENDS_BEFORE, may_lie_beyond)
     keyed = view.parts.table is not None
-    gone = any(finding.code == Code.TIMER_LOG_MISSING for finding in _missing(view))
+    gone = any(finding.code == Code.TIMER_LOG_MISSING for finding in _missing(view, evidence))
     # A message that was taken out of its queue and is due after the copy's last message was copied by nobody: no later part of
     # the log can hold what a broker delivered.
     due_later = not evidence.copy.rules.is_slave and fates.no_unit.last_time > view.last_store_time
