@@ -106,6 +106,10 @@ def test_too_little_space(
     with pytest.raises(store_writer.WriteFailed, match="1000 are free"):
         repaired(damaged[0], tmp_path / "new", damaged[1])
     assert not list(tmp_path.iterdir())
+    with store_writer.StoreWriter.beside(str(tmp_path / "new")) as writer:
+        writer.require(1000, "it needs")
+        with pytest.raises(store_writer.WriteFailed, match=r": it needs 1001 bytes, 1000 are free there$"):
+            writer.require(1001, "it needs")
 
 
 def test_no_file_is_a_link(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from store_io.broker.queues import queue_state
 from store_io.broker.queues.queue_minimum import correct_minimum
 from store_io.broker.queues.queue_state import NeedCut
 from tests.support.handmade.queue_states import FILE_BYTES, queue, run
@@ -69,8 +70,10 @@ def test_truncation_deletes_files_that_begin_at_or_beyond_the_end() -> None:
     assert state.deleted == [f"q/{FILE_BYTES:020d}"]
 
 
-def test_stale_entries_behind_the_appended_ones_come_back_with_truncation() -> None:
-    state = queue("5.3.3", [(0, 10), (0, 0), (0, 0), (150, 10)], wrote=1, max_phy=10)
+@pytest.mark.parametrize("together", [1, 256])
+def test_stale_entries_behind_the_appended_ones_come_back_with_truncation(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_state, "CHUNK_ENTRIES", together)  # the number of entries read at first
+    state = queue("5.3.3", [(0, 10), (0, 0), (0, 0), (150, 10), (170, 10)], wrote=1, max_phy=10)
     state.put_run(None, 0, run(1, 2, 100))
     state.truncate_logic(1000)
-    assert (state.max_offset, state.max_phy) == (4, 160)  # P5
+    assert (state.max_offset, state.max_phy) == (5, 180)  # P5

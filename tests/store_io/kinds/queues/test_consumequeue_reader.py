@@ -182,6 +182,9 @@ def test_ext_files_are_cut_behind_the_last_address_that_a_queue_holds(tmp_path: 
     found = scan(tmp_path, files, ext_files=ext, ext_enabled=True)
     assert found.ext_address == ADDRESS + 64 and not found.refusal and not found.findings
     assert found.deleted == [ext[2].path] and len(found.digests) == 4
+    files = write_queue(tmp_path, entry(0, tags=ADDRESS + 3 * 64 + 54))  # in no file; 54 bytes into the first is no unit
+    found = scan(tmp_path, files, ext_files=ext, ext_enabled=True)
+    assert found.ext_address == ADDRESS + 3 * 64 + 54 and not found.refusal and not found.deleted
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.rows import MappedFile
+from schemas.rows import NOTE, MappedFile
 from store_io.kinds.timers.timer_files import TimerCheck
 from store_io.kinds.timers.timer_task import TimerFiles, TimerTask, read_timer_files
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import builders
-from tests.support.stores.timers import LOG_BYTES, UNIT_BYTES, Timers
+from tests.support.stores.timers import LOG_BYTES, SLOT_BYTES, SLOTS, UNIT_BYTES, Timers
 
 RECORD = builders.StoreBuilder().put(builders.Message(body=b"x"))
 
@@ -88,6 +88,82 @@ def test_a_wheel_that_lags_after_a_kill_is_healthy(tmp_path: Path) -> None:
     del timers.slots[time]  # its units are beyond the flush position
     timers.slots[time - 1] = [3 * UNIT_BYTES, 4 * UNIT_BYTES, 2]
     assert not read(tmp_path, timers).findings
+
+
+def test_a_link_that_leads_nowhere_hides_the_units_before_it(tmp_path: Path) -> None:
+    timers = many(9)
+    wrong = 4 * UNIT_BYTES  # of the second slot's three units the one between
+    timers.log[wrong + 4 : wrong + 12] = (wrong + UNIT_BYTES).to_bytes(8, "big")
+    found = read(tmp_path, timers)
+    assert [(f.code, f.start, f.end, f.expected) for f in found.findings] == [
+        ("timer_unit_wrong", wrong, wrong + UNIT_BYTES, f"previous unit of the slot at {3 * UNIT_BYTES}")
+    ]
+    assert (found.reach.low.tolist(), found.reach.high.tolist()) == ([wrong], [5 * UNIT_BYTES])
+
+
+SECOND = 1_700_000_101  # the time of units 3, 4 and 5, and the slot's at place PLACE of the wheel
+PLACE = SECOND % SLOTS * SLOT_BYTES
+UNIT, SLOT = "timer_unit_wrong", "timer_slot_wrong"
+
+
+@pytest.mark.parametrize(
+    ("units", "slot", "more", "found"),
+    [
+        ({4: 4}, (), {}, (UNIT, 208, "", "previous unit of the slot at 156", "a link to 208")),
+        ({4: 0}, (), {}, (UNIT, 208, "", "previous unit of the slot at 156", "a link to 0")),
+        ({4: -2}, (), {}, (UNIT, 208, "", "previous unit of the slot at 156", "a link to -104")),
+        ({0: 1}, (), {}, (UNIT, 0, "", "no previous unit", "a link to 52")),
+        ({3: 0}, (), {}, (UNIT, 156, "", "no previous unit", "a link to 0")),
+        ({5: 3}, (), {}, None),  # an older unit of the slot's time, as a restart leaves it
+        ({}, (3, 9), {}, (SLOT, PLACE, "", "last unit 260", "last unit 468")),
+        ({}, (3, 9), {"unclean": True}, (SLOT, PLACE, NOTE, "last unit 260", "last unit 468")),
+        ({}, (3, 8), {"unclean": True}, (SLOT, PLACE, "", "last unit 260", "last unit 416")),
+        ({}, (1, 5), {}, (SLOT, PLACE, "", "first unit 156", "first unit 52")),
+        ({}, (3, -1), {}, None),  # it names a file that retention deleted
+        ({}, (3, 3), {"read": SECOND}, (SLOT, PLACE, "", "last unit 260", "last unit 156")),
+        ({}, (3, 3), {"read": SECOND + 1}, (SLOT, PLACE, NOTE, "last unit 260", "last unit 156")),
+        ({}, (3, 4), {"flushed": 5}, None),  # its last unit came after the last flush
+        ({}, (3, 4), {"flushed": 6}, (SLOT, PLACE, "", "last unit 260", "last unit 208")),
+        ({}, None, {"read": SECOND}, (SLOT, PLACE, "", "last unit 260", "no slot of that time")),
+        ({}, None, {"read": SECOND + 1}, None),
+        ({}, None, {"flushed": 5}, None),
+        ({}, None, {"flushed": 6}, (SLOT, PLACE, "", "last unit 260", "no slot of that time")),
+    ],
+)
+def test_one_link_or_slot_that_is_not_what_the_others_say(
+    units: dict[int, int],
+    slot: tuple[int, int] | tuple[()] | None,
+    more: dict[str, int],
+    found: tuple[object, ...] | None,
+    tmp_path: Path,
+) -> None:
+    """units: number -> number of the unit that it leads to. slot: its first and last unit; None: it is blank."""
+    timers = many(9)
+    for number, previous in units.items():
+        at = UNIT_BYTES * number + 4
+        timers.log[at : at + 8] = (UNIT_BYTES * previous).to_bytes(8, "big", signed=True)
+    if slot is None:
+        del timers.slots[SECOND]
+    elif slot:
+        timers.slots[SECOND][:2] = [UNIT_BYTES * number for number in slot]
+    timers.read_time = more.get("read", 0) * 1000 or timers.read_time
+    timers.flushed = UNIT_BYTES * more.get("flushed", 9)
+    findings = read(tmp_path, timers, unclean=more.get("unclean", False)).findings
+    assert [(f.code, f.start, f.severity, f.expected, f.actual) for f in findings] == ([found] if found else [])
+    assert all((f.end or 0) - (f.start or 0) == (UNIT_BYTES if f.code == UNIT else SLOT_BYTES) for f in findings)
+
+
+def test_a_slot_in_another_one_s_place(tmp_path: Path) -> None:
+    timers = many(9)
+    timers.write(tmp_path)
+    with open(tmp_path / "timerwheel", "r+b") as wheel:
+        wheel.seek(PLACE)
+        slot = wheel.read(SLOT_BYTES)
+        wheel.seek(PLACE + 10 * SLOT_BYTES)
+        wheel.write(slot)
+    (found,) = read(tmp_path, timers).findings
+    place = PLACE // SLOT_BYTES
+    assert (found.start, found.expected, found.actual) == (PLACE + 10 * SLOT_BYTES, f"slot {place}", f"slot {place + 10}")
 
 
 @settings(max_examples=40, deadline=None)

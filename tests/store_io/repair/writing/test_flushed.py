@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from store_io.repair.writing import store_writer
 from store_io.repair.writing.store_writer import StoreWriter
+from store_io.source.byte_source import StoreLocation, open_source
 
 
 @pytest.fixture
@@ -44,7 +47,55 @@ def test_what_was_not_written_since_is_not_flushed_again(tmp_path: Path, flushed
         assert now(writer, flushed) == {"store", "c", "two"}
         writer.create("c/four", 3)
         writer.flush_file("c/four")
+        writer.flush_file("c/gone")
         assert now(writer, flushed) == {"c"}
+        (Path(writer.workshop()) / "made").write_bytes(b"made")
+        writer.take_in("made", "c/d/made")
+        assert now(writer, flushed) == {"store", "c", "d", "made"}
+
+
+def test_a_store_is_put_in_its_place_once_all_of_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    did: list[tuple[str, str]] = []
+    bad, rename = ["one"], store_writer._rename_new
+
+    def sync(path: str) -> None:
+        if Path(path).name in bad:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        did.append(("flush", path))
+
+    def moved(origin: str, target: str) -> None:
+        rename(origin, target)
+        did.append(("rename", target))
+
+    monkeypatch.setattr(store_writer, "_sync_path", sync)
+    monkeypatch.setattr(store_writer, "_rename_new", moved)
+    target = str(tmp_path / "new")
+    with StoreWriter.beside(target) as writer:
+        writer.create("a/one", 10)
+        for act in (writer.flush, writer.publish):
+            with pytest.raises(store_writer.WriteFailed, match=f"^{target}: cannot be written: "):
+                act()
+        assert not os.path.exists(target) and "one" not in {Path(path).name for _, path in did}
+        bad.clear()
+        writer.publish()
+        *before, last, parent = did
+        assert {(act, os.path.relpath(path, writer.root)) for act, path in before} == {
+            ("flush", "."), ("flush", "a"), ("flush", "a/one"),
+        }  # fmt: skip
+        assert (last, parent) == (("rename", target), ("flush", str(tmp_path)))
+
+
+def test_a_narrower_mode_is_flushed(tmp_path: Path, flushed: list[str]) -> None:
+    with StoreWriter.beside(str(tmp_path / "new")) as writer:
+        for root in (tmp_path / "source", Path(writer.root)):
+            for name in ("one", "two"):
+                (root / "a").mkdir(parents=True, exist_ok=True)
+                (root / "a" / name).touch()
+                (root / "a" / name).chmod(0o640)
+        (tmp_path / "source" / "a" / "two").chmod(0o600)
+        writer.flush()
+        writer.narrow(open_source(StoreLocation(str(tmp_path / "source"))))
+        assert now(writer, flushed) == {"two"}
 
 
 @pytest.mark.parametrize("how", ["removed", "moved"])
@@ -71,6 +122,39 @@ def test_an_open_file_is_never_flushed_for_good(tmp_path: Path, flushed: list[st
             assert "one" in now(writer, flushed)
             file.write(1, b"y")
         assert now(writer, flushed) == {"one"}
+
+
+def test_a_file_that_is_written_while_it_is_flushed_is_flushed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+
+    def sync(path: str) -> None:
+        names.append(Path(path).name)
+        if names == ["one"]:
+            writer.write("one", 0, b"x")
+
+    monkeypatch.setattr(store_writer, "_sync_path", sync)
+    with StoreWriter.beside(str(tmp_path / "new")) as writer:
+        writer.create("one", 10)
+        writer.flush_file("one")
+        assert "one" in now(writer, names) and now(writer, names) == set()
+
+
+def test_a_flush_is_one_of_the_system_and_an_error_of_it_ends_the_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with StoreWriter.beside(str(tmp_path / "new")) as writer:
+        for number in range(40):
+            writer.create(f"{number:02d}", 1)
+        real, asked = os.fsync, list[str]()
+
+        def fsync(descriptor: int) -> None:
+            asked.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+            if asked[-1].endswith("/17"):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            real(descriptor)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(store_writer.WriteFailed, match=r"new: cannot be written: Input/output error"):
+            writer.publish()
+        assert not (tmp_path / "new").exists() and not writer.published
 
 
 def test_once_another_process_may_write_all_is_flushed(tmp_path: Path, flushed: list[str]) -> None:
