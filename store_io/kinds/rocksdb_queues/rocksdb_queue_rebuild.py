@@ -14,7 +14,7 @@ from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
 from store_io.broker.loading import Tree
 from store_io.broker.queues.rocksdb_queue_state import StoredEnds
 from store_io.broker.queues.start_databases import database_folder
-from store_io.kinds.queues.queue_files import ANOTHER_LOG, changes_log
+from store_io.kinds.queues.queue_rebuild import ANOTHER_LOG, changes_log
 from store_io.kinds.queues.queue_plan import NewLog
 from store_io.kinds.rocksdb_queues.database_task import DatabaseTask, NewQueue
 from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import KeyedQueuePlan, plan_keyed_queue

@@ -14,7 +14,7 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import Row
-from store_io.kinds.queues.queue_files import ANOTHER_LOG, changes_log
+from store_io.kinds.queues.queue_rebuild import ANOTHER_LOG, changes_log
 from store_io.kinds.rocksdb_tables.rocksdb_tables import given_up_halves
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.rocksdb_tables.table_rebuild_tasks import SpoolTask, TablesTask

@@ -16,7 +16,7 @@ from store_io.base.errors import StoreError
 from store_io.broker.loading import why_no_folder
 from store_io.kinds.index import index_rebuild
 from store_io.kinds.index.index_rebuild import IndexPlan, link_index
-from store_io.kinds.queues import queue_files, queue_plan
+from store_io.kinds.queues import queue_plan, queue_rebuild
 from store_io.kinds.queues.queue_places import BridgedRanges, runs_of
 from store_io.kinds.queues.queue_plan import NewLog, QueuePlan
 from store_io.kinds.rocksdb_queues import rocksdb_queue_rebuild
@@ -78,16 +78,16 @@ def _rebuild_files(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
     made.in_place = [plan for plan in planned if plan.in_place]
     queues = [plan for plan in planned if not plan.in_place]
     index = index_rebuild.prepare_index(work, audit)
-    queue_files.remove_strays(work, audit)
+    queue_rebuild.remove_strays(work, audit)
     made.add(queues, index)
     made_anew = {plan.key for plan in queues if not plan.keep_files}
     first_before = before.prediction.min_phy_offset if before.prediction is not None else None
-    queue_files.expire(work, log, first_before, {key: view for key, view in views.items() if key not in made_anew})
-    queue_files.prepare_queues(work, queues)
+    queue_rebuild.expire(work, log, first_before, {key: view for key, view in views.items() if key not in made_anew})
+    queue_rebuild.prepare_queues(work, queues)
     _write_entries(work, audit, queues, index)
     for plan in queues:
         for low, high, entry in plan.fills:
-            fill_entries(work.writer, plan.folder, queue_files.file_bytes(plan, work.rules), low, high, entry)
+            fill_entries(work.writer, plan.folder, queue_rebuild.file_bytes(plan, work.rules), low, high, entry)
     if index.paths:
         link_index(work, index)
     return queues
@@ -201,4 +201,4 @@ def _write_entries(
 
 def _build(work: Work, plan: QueuePlan, segment: str) -> QueueBuild:
     start = plan.batch_starts.get(segment, 0) if plan.batch else -1
-    return QueueBuild(plan.folder, queue_files.file_bytes(plan, work.rules), tuple(plan.shifts), start)
+    return QueueBuild(plan.folder, queue_rebuild.file_bytes(plan, work.rules), tuple(plan.shifts), start)
