@@ -1,6 +1,7 @@
 """One room for each kind of files in a store: their reader, rules, tasks, checks and rebuild.
 
 * `all_kinds`: the list of them, over which an audit goes; what a kind is says `store_io.model.kind`.
+* `all_repairs`: their parts in a repair; what such a part is says `store_io.repair.kind_repair`.
 * `queues`: ConsumeQueues in files: ordinary, batch, with extensions.
 * `rocksdb_queues`: ConsumeQueues in RocksDB, alone or as a double write with files.
 * `index`: the index files.

@@ -14,14 +14,9 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, WALK_AUDIT, Audit
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
-from store_io.broker.queues.combination import combination
-from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.kinds.config.config_kind import CONFIG
-from store_io.kinds.queues.queue_kind import QUEUES
-from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
-from store_io.model.queue_views import KnownQueues, QueueView, queue_views
+from store_io.model.queue_views import QueueView
 from store_io.repair import repair_plan
 from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.derived.kept_rows import KeepingTask, KeptRows, KeptScan
@@ -46,10 +41,7 @@ class Audited:
         self.copy = copy = self.evidence.copy
         evidence = self.evidence
         self.rules, self.tree, self.unclean, self.checkpoint = copy.rules, copy.tree, copy.unclean, copy.checkpoint
-        self.config = copy[CONFIG].tables
-        self.queue_folders = copy[QUEUES].written.folders
         self.segments, self.prediction, self.loss = evidence.segments, evidence.prediction, evidence.loss
-        self._file_views: Mapping[QueueKey, QueueView] | None = None
 
     @property
     def starts(self) -> bool:
@@ -61,34 +53,6 @@ class Audited:
         """Each queue seen from the log and from its files."""
         self._audit.view_queues()
         return self._audit.views
-
-    @property
-    def file_views(self) -> Mapping[QueueKey, QueueView]:
-        """Return the views of the queues in files.
-
-        If there is a double write and consumers are served from RocksDB, a queue's matched entries are those in files. Light
-        queues that files do not get are left out.
-        """
-        copy, written = self.copy, self.copy[QUEUES].written
-        if not copy[QUEUES].double_write:
-            return self.views
-        if self._file_views is None:
-            views: Mapping[QueueKey, QueueView] = self.views
-            if copy[ROCKS_QUEUES].served_table is not None:
-                read, expected = self.evidence.other_queues, copy.rules.multi_dispatch
-                known = KnownQueues(read, written.files, written.folders, copy.batch_topics, copy.known_topics, expected)
-                views = queue_views(self.segments, known)
-            self._file_views = {key: view for key, view in views.items() if not self._is_light(view)}
-        return self._file_views
-
-    @property
-    def light_views(self) -> Mapping[QueueKey, QueueView]:
-        """Return the views of light queues that are in RocksDB alone, if all others are in files, too."""
-        return {key: view for key, view in self.views.items() if self._is_light(view)}
-
-    def _is_light(self, view: QueueView) -> bool:
-        alone = self.copy[QUEUES].double_write and combination(self.copy.rules).light_in_rocksdb
-        return alone and (view.lmq or view.key[0].startswith(LMQ_PREFIX))
 
     @property
     def last_store_time(self) -> int:

@@ -11,7 +11,7 @@ from schemas.finding_codes import CATALOGUE, Part, Stays
 from schemas.rows import Finding, Row
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
 from store_io.broker.loading import why_no_folder
-from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.kind_repair import Rebuilt
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 

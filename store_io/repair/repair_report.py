@@ -15,7 +15,7 @@ from store_io.broker.loading import segments_of, when_dispatch_ends
 from store_io.kinds.config.rebuild.fix_config import written_files
 from store_io.messages.copy_manifest import manifest_row
 from store_io.model.queue_runs import message_runs
-from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.kind_repair import Rebuilt
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
@@ -112,7 +112,7 @@ def _decided(work: Work, begun: Begun, ended: Ended) -> Row:
         ],
         "database": made.database,
         "tables": made.tables,
-        "index": made.index.row,
+        "index": made.index,
         "timers": made.timers,
         "answered": answered,
         "moved": [row for q in made.queues for row in q.moved],

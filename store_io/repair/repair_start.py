@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from schemas import checkpoint_layout, dledger_layout, rocksdb_layout
-from schemas.advice import Refusal, RefusalKind
+from schemas.advice import Refusal
 from schemas.rows import MappedFile, SegmentSummary
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
-from store_io.broker.loading import Tree
-from store_io.broker.queues.start_databases import database_folder
-from store_io.kinds.checkpoint import checkpoint_rebuild
-from store_io.kinds.checkpoint.checkpoint_rebuild import NewCheckpoint
-from store_io.kinds.controller import epoch_rebuild
-from store_io.kinds.controller.controller_files import FILES
-from store_io.kinds.rocksdb_queues.rocksdb_queue_rebuild import database_files
-from store_io.kinds.timers import timer_rebuild
+from store_io.kinds.all_repairs import REPAIRS
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.records.segment_walk import whole_messages_end
 from store_io.model.queue_runs import message_runs
@@ -26,14 +18,10 @@ from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.repair_steps import RESIZE, ZERO
 from store_io.repair.repair_work import Beyond, Work
-from store_io.rocksdb.private_folder import is_database_name
-from store_io.source.byte_source import name_of
 from store_io.wording.refusals import refusal_sentence
 from store_io.wording.steps import advice_text
 
 MAX_UNBLOCKED = 50
-_TWINS_AT_ODDS = (RefusalKind.DOUBLE_WRITE_ENDS_DIFFER, RefusalKind.FILES_END_EARLY, RefusalKind.ROCKSDB_ENDS_EARLY)
-"""The ends of queues that are written twice do not fit: without either kind of queues a broker makes both anew."""
 
 
 def unblock(work: Work, audit: Audited) -> Audited:
@@ -113,28 +101,12 @@ def _config_advice(work: Work, refusal: Refusal) -> str:
 
 def _take_away(work: Work, audit: Audited, refusal: Refusal, reason: str) -> None:
     """Change the file that the refusal names so that this refusal is gone. reason: the refusal in words."""
-    path = refusal.path
-    top = path.partition("/")[0]
-    if path in audit.holding:
+    if refusal.path in audit.holding:
         raise _no_start(work, audit, refusal)
-    queues = [folder for folder in (QUEUES, rocksdb_layout.SEPARATE_FOLDER) if work.tree.exists(folder)]
-    if refusal.kind in _TWINS_AT_ODDS and queues:
-        for folder in queues:
-            work.remove(folder, reason, work.tree)
-    elif _of_group(audit, path):
-        work.remove(path, reason, Tree(work.source.list_tree(top)))
-    elif path == checkpoint_layout.CHECKPOINT_FILE:
-        checkpoint_rebuild.put(work, NewCheckpoint(), reason)
-    elif path in FILES:
-        epoch_rebuild.unblock(work, audit, reason)
-    elif timer_rebuild.is_timer_file(path) and timer_rebuild.unblock(work, audit):
-        pass
-    elif _is_of_database(work, path):
-        for file in _opened_by(work, top):
-            work.remove(file, reason, work.tree)
-    elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:
-        work.remove(_in_the_way(audit, path, top), reason, audit.tree)
-    else:
+    if refusal.path.startswith(f"{COMMITLOG}/"):
+        work.remove(refusal.path, reason, audit.tree)
+    # The last first: of queues that are written twice RocksDB's answer for both.
+    elif not any(kind.unblock(work, audit, refusal, reason) for kind in reversed(REPAIRS)):
         raise _no_start(work, audit, refusal)
 
 
@@ -197,42 +169,3 @@ def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> b
     work.steps.add(ZERO, path, start=start, end=old_size, reason=f"a record was cut off here: {reason}", lost=lost)
     work.writer.zero(path, start, old_size)
     return True
-
-
-def _of_group(audit: Audited, path: str) -> bool:
-    """Whether it is a file of the DLedger group that is made anew, or that holds no entry."""
-    ledger = audit.evidence.copy.loaded.ledger
-    if ledger is None or not path.startswith(f"{ledger.folder}/"):
-        return False
-    part = path.split("/")[1]
-    return part in (dledger_layout.INDEX, dledger_layout.CHECKPOINT) or path not in audit.holding
-
-
-def _is_of_database(work: Work, path: str) -> bool:
-    """Say whether a refusal that names this path is about a database of ConsumeQueues.
-
-    It does not open, or lies in the wrong folder.
-    """
-    folders = rocksdb_layout.FOLDER, rocksdb_layout.SEPARATE_FOLDER
-    top, _, name = path.partition("/")
-    in_database = work.rules.rocksdb_queues or work.rules.combined_queues
-    return in_database and top in folders and (not name or is_database_name(name))
-
-
-def _opened_by(work: Work, folder: str) -> list[str]:
-    """Return the files without which a start finds no database there (rocksdb.md 3).
-
-    In a folder that should hold none these are all.
-    """
-    files = database_files(work.tree, folder)
-    own = folder == database_folder(work.rules)
-    return [f for f in files if name_of(f) == rocksdb_layout.CURRENT or f.endswith(".log")] if own else files
-
-
-def _in_the_way(audit: Audited, path: str, top: str) -> str:
-    """The file or folder that goes: of a queue as a whole its last file."""
-    folder = "/".join(path.split("/")[:3])
-    if top in (QUEUES, BATCH_QUEUES) and (path not in audit.tree.by_path or audit.tree.is_folder(path) and path == folder):
-        files = audit.tree.children(folder)
-        return files[-1].path if files else folder
-    return folder if top == EXT else path

@@ -40,14 +40,13 @@ from store_io.audit.outcome.safety import holds_nothing
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.wording import count_text
-from store_io.kinds.checkpoint import checkpoint_rebuild
+from store_io.kinds.all_repairs import REPAIRS
 from store_io.kinds.config.rebuild.fix_config import fix_config
-from store_io.kinds.controller import epoch_rebuild
 from store_io.kinds.dledger.ledger_plan import plan_ledger
-from store_io.kinds.timers import timer_rebuild
 from store_io.repair import repair_audit, repair_offsets
 from store_io.repair.copy_under_way import CopyUnderWay, started
-from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
+from store_io.repair.derived.rebuild_round import rebuild
+from store_io.repair.kind_repair import Rebuilt, Round
 from store_io.repair.log import pad
 from store_io.repair.log.donor import heal
 from store_io.repair.log.edits import LogPlan, apply_edits, message_extents
@@ -149,7 +148,8 @@ def _finish(work: Work, begun: Begun) -> RepairOutcome:
     apply_edits(work, begun.log.edits)  # 7: cut, zero, bridge
     _declare_clean(work, begun.audit)  # 8
     if work.request.policy == SALVAGE:
-        timer_rebuild.unblock(work, begun.audit)
+        for kind in REPAIRS:
+            kind.clear(work, begun.audit)
     ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 9 to 12
     if ended.verdict.consistent:
         ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 13
@@ -229,29 +229,30 @@ def _audit_edited_log(work: Work, begun: Begun) -> Audited:
 
 
 def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
-    """Make queues, index and checkpoint until the new store's audit finds nothing to rebuild, or rebuilding does not help.
+    """Make anew what follows from the log, until the new store's audit finds nothing to rebuild, or rebuilding does not help.
 
-    Then make the timer's files, by what that audit says.
+    At last the kinds make what follows from that audit.
     """
     log, made = begun.log, Rebuilt()
     why_not = partial(why_no_start, work)
     for _ in range(MOST_ROUNDS):
-        rebuild(work, log, begun.audit, audit, made)  # 9
-        if work.steps.changed or checkpoint_rebuild.is_blamed(audit):
-            checkpoint_rebuild.write_checkpoint(work, audit, begun.audit.checkpoint.master_flushed_offset, log.end)  # 10
-        epoch_rebuild.mend(work, audit, log.end)
+        now = Round(work, log, begun.audit, audit, made)
+        rebuild(now)  # 9
+        for kind in REPAIRS:
+            kind.write_marks(now)  # 10
         final = repair_audit.audit_new_store(work) if work.steps.changed else audit  # 11
         if pad.would_cut_again(final, log):
-            pad.pad(work, final, log)
+            another = pad.pad(work, final, log)
             final = repair_audit.audit_new_store(work)
-            if work.rules.rocksdb_queues or work.rules.combined_queues:
-                rebuild(work, log, begun.audit, final, made)
+            if another:
+                rebuild(Round(work, log, begun.audit, final, made))
                 final = repair_audit.audit_new_store(work)
         ended = Ended(final, judge_new_store(begun.audit, final, log, made, why_not), made)  # 12
         if ended.verdict.consistent or final is audit:
             break
         audit = final
-    if ended.verdict.consistent and timer_rebuild.mend(work, ended.final, made):
+    finished = [kind.finish(work, ended.final, made) for kind in REPAIRS] if ended.verdict.consistent else []
+    if any(finished):
         final = repair_audit.audit_new_store(work)
         ended = Ended(final, judge_new_store(begun.audit, final, log, made, why_not), made)
     return ended

@@ -6,8 +6,10 @@ import struct
 from dataclasses import dataclass
 
 from schemas import checkpoint_layout as layout
+from schemas.advice import Refusal
 from schemas.store_names import INDEX
 from store_io.log.entries.index_entries import read_header
+from store_io.repair.kind_repair import Added, KindRepair, Round
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import WRITE_CHECKPOINT
 from store_io.repair.repair_work import Work
@@ -28,6 +30,25 @@ class NewCheckpoint:
     master: int = 0
     last_message: int = 0
     end: int = 0
+
+
+class CheckpointRepair(KindRepair):
+    """The checkpoint: as a clean stop leaves it, or such that the release starts."""
+
+    def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
+        if refusal.path != layout.CHECKPOINT_FILE:
+            return False
+        put(work, NewCheckpoint(), reason)
+        return True
+
+    def write_marks(self, now: Round) -> None:
+        if now.work.steps.changed or is_blamed(now.audit):
+            write_checkpoint(now.work, now.audit, now.before.checkpoint.master_flushed_offset, now.log.end)
+
+    def lead_to(self, work: Work, audit: Audited, added: Added) -> bool:
+        at = added.phy_offset
+        put(work, NewCheckpoint(audit.last_store_time, index_time(work, audit), 0, at, at), "leads a start to the added segment")
+        return False
 
 
 def put(work: Work, new: NewCheckpoint, reason: str) -> None:

@@ -6,12 +6,14 @@ An epoch is kept where its number and its start rise and its start is a place be
 
 from __future__ import annotations
 
+from schemas.advice import Refusal
 from schemas.finding_codes import Code
 from schemas.store_names import EPOCH_FILE
 from store_io.base.errors import NotAFile
 from store_io.broker.epochs import NO_END, Epoch
 from store_io.kinds.controller.controller_files import EPOCH_FILE_BYTES, FILES, Fatal, Unusable, epoch_text, parse_epochs
 from store_io.kinds.controller.controller_kind import CONTROLLER
+from store_io.repair.kind_repair import KindRepair, Round
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import WRITE_EPOCHS
 from store_io.repair.repair_work import Work
@@ -20,21 +22,29 @@ from store_io.wording.refusals import refusal_sentence
 CODES = (Code.EPOCH_FILE_DAMAGED, Code.EPOCH_NOT_RISING, Code.EPOCH_BEYOND_END, Code.EPOCH_NOT_AT_RECORD)
 
 
-def mend(work: Work, audit: Audited, log_end: int) -> None:
-    """Write the epochs anew if that audit finds fault with them, or if one begins beyond the new log's end."""
-    epochs = audit.evidence.copy[CONTROLLER].epochs
-    if epochs.refusal:
-        unblock(work, audit, str(refusal_sentence(epochs.refusal)), log_end)
-        return
-    wrong = {finding.phy_offset for finding in audit.findings if finding.code in CODES and finding.phy_offset is not None}
-    blamed = any(finding.code in CODES for finding in audit.findings)
-    if not blamed and all(epoch.start <= log_end for epoch in epochs.epochs):
-        return
-    kept = rising([epoch for epoch in epochs.epochs if 0 <= epoch.start <= log_end and epoch.start not in wrong])
-    put(work, audit, kept, "only epochs that fit the log")
+class ControllerRepair(KindRepair):
+    """The epoch file, written anew if it is at fault, or if an epoch begins beyond the new log's end."""
+
+    def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
+        if refusal.path not in FILES:
+            return False
+        _put_backup(work, audit, reason, NO_END)
+        return True
+
+    def write_marks(self, now: Round) -> None:
+        audit, log_end = now.audit, now.log.end
+        epochs = audit.copy[CONTROLLER].epochs
+        if epochs.refusal:
+            _put_backup(now.work, audit, str(refusal_sentence(epochs.refusal)), log_end)
+            return
+        blamed = [finding.phy_offset for finding in audit.findings if finding.code in CODES]
+        if not blamed and all(epoch.start <= log_end for epoch in epochs.epochs):
+            return
+        kept = rising([epoch for epoch in epochs.epochs if 0 <= epoch.start <= log_end and epoch.start not in blamed])
+        put(now.work, audit, kept, "only epochs that fit the log")
 
 
-def unblock(work: Work, audit: Audited, reason: str, log_end: int = NO_END) -> None:
+def _put_backup(work: Work, audit: Audited, reason: str, log_end: int) -> None:
     """Put what its .bak holds in the place of a file over which start() fails, else nothing."""
     lines: list[Epoch] = []
     for path in filter(audit.tree.exists, FILES):

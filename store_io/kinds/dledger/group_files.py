@@ -11,11 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas import dledger_layout as layout
+from schemas.advice import Refusal
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
-from store_io.broker.loading import numbered_files
+from store_io.broker.loading import Tree, numbered_files
 from store_io.kinds.dledger.entry_walk import headers_of
 from store_io.kinds.dledger.ledger_kind import LEDGER
+from store_io.repair.kind_repair import KindRepair
 from store_io.repair.log.edits import Edit
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_INDEX, WRITE_CHECKPOINT, Step
@@ -25,6 +27,17 @@ from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 1 << 20
+
+
+class LedgerRepair(KindRepair):
+    """The files of a DLedger group; its log is planned by `ledger_plan`, and those made of it are steps of that plan."""
+
+    def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
+        ledger = audit.copy.loaded.ledger
+        if ledger is None or not refusal.path.startswith(f"{ledger.folder}/"):
+            return False
+        work.remove(refusal.path, reason, Tree(work.source.list_tree(ledger.folder)))
+        return True
 
 
 class Ends(NamedTuple):

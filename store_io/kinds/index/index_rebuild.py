@@ -9,21 +9,24 @@ Source: IndexFile.putKey, IndexHeader.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from schemas import index_layout
+from schemas.advice import Refusal
 from schemas.entries import STORED_INDEX_DTYPE
 from schemas.finding_codes import CATALOGUE, Cure
 from schemas.rocksdb_layout import TABLES_FOLDER
-from schemas.rows import WALK_AUDIT, Row, SegmentSummary
+from schemas.rows import Row
 from schemas.store_names import INDEX
 from store_io.base.compiled.native import kept
 from store_io.broker.releases import BrokerRules
 from store_io.log.entries.index_entries import entry_position
 from store_io.repair.derived.kept_rows import RAW_DTYPE
+from store_io.repair.derived.rebuild_tasks import keys_of
+from store_io.repair.kind_repair import KindRepair, Round
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_INDEX
 from store_io.repair.repair_work import Work
@@ -52,10 +55,23 @@ class IndexPlan:
         return {"files": len(self.paths), "entries": self.entries, "reasons": list(self.reasons)}
 
 
-def keys_of(segment: SegmentSummary) -> int:
-    """How many index entries the segment's messages have."""
-    runs = segment.index_runs[segment.index_runs["walk"] & WALK_AUDIT != 0]
-    return int(runs["keys"].sum()) if len(runs) else 0
+class IndexRepair(KindRepair):
+    """Index files, made anew as a whole."""
+
+    def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
+        if not refusal.path.startswith(f"{INDEX}/"):
+            return False
+        work.remove(refusal.path, reason, audit.tree)
+        return True
+
+    def rebuild(self, now: Round) -> Iterator[None]:
+        plan = prepare_index(now.work, now.audit)
+        if plan.reasons:
+            now.made.index = plan.row
+        now.targets.index_paths = plan.paths
+        yield
+        if plan.paths:
+            link_index(now.work, plan)
 
 
 def prepare_index(work: Work, audit: Audited) -> IndexPlan:

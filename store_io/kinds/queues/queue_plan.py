@@ -43,6 +43,20 @@ class Shift:
     shift: int | None
 
 
+@dataclass(frozen=True)
+class QueueBuild:
+    """The target of a segment's messages of one queue in files.
+
+    shifts: those that are not at their own queue offset.
+    batch_start: the entry number of the segment's first message of a BatchConsumeQueue, -1 for an ordinary queue.
+    """
+
+    folder: str
+    file_bytes: int
+    shifts: tuple[Shift, ...] = ()
+    batch_start: int = -1
+
+
 class Fill(NamedTuple):
     """Entry numbers [start, end) that no message has, and the entry that is written for each of them."""
 
@@ -84,6 +98,15 @@ class QueuePlan:
     def unit(self) -> int:
         """Bytes of an entry."""
         return layout.BATCH_ENTRY_BYTES if self.batch else layout.ENTRY_BYTES
+
+    def file_bytes(self, rules: BrokerRules) -> int:
+        """Return the size of the queue's files."""
+        return rules.batch_file_bytes if self.batch else rules.queue_file_bytes
+
+    def of_segment(self, path: str, rules: BrokerRules) -> QueueBuild:
+        """Return the target of that segment's messages."""
+        start = self.batch_starts.get(path, 0) if self.batch else -1
+        return QueueBuild(self.folder, self.file_bytes(rules), tuple(self.shifts), start)
 
 
 @dataclass(frozen=True)

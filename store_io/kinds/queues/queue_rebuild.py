@@ -1,41 +1,138 @@
-"""The files of the queues of a new store: made, kept, or removed, before entries are written into them."""
+"""Queues in files, made anew where an audit blames them: their files are made, kept or removed, then entries are written."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from schemas import consumequeue_layout as layout
+from schemas.advice import Refusal
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.rows import QueueKey
+from schemas.finding_codes import Code
+from schemas.rows import RUN_QUEUE, Finding, QueueKey
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
-from store_io.broker.loading import Tree, is_folder
+from store_io.broker.loading import Tree, is_folder, why_no_folder
+from store_io.broker.queues.combination import combination, reads_rocksdb
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.start_databases import database_folder
-from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.queue_plan import QueuePlan
+from store_io.kinds.queues.queue_kind import QUEUES as KIND
+from store_io.kinds.queues.queue_places import BridgedRanges, runs_of
+from store_io.kinds.queues.queue_plan import Fill, NewLog, QueuePlan, plan_queue, queue_row, serious_by_folder
 from store_io.log.entries.file_entries import read_file_entries
-from store_io.model.queue_views import QueueView
-from store_io.repair.log.edits import LogPlan
+from store_io.log.records import bridges
+from store_io.model.queue_views import KnownQueues, QueueView, queue_views
+from store_io.repair.kind_repair import Added, KindRepair, Round
 from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.repair_steps import REBUILD_QUEUE, REMOVE, WRITE_ENTRY
 from store_io.repair.repair_work import Work
+from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import name_of
+from store_io.wording.refusals import refusal_sentence
 
+_FOLDERS = QUEUES, BATCH_QUEUES, EXT
 ANOTHER_LOG = "the log, or how it ends, is another one"
 _STRAY = "no queue of the store"
 _STALE_DATABASE = "of a database that the release writes and never reads, and which knows another log"
 _ZERO = "a broker takes it for an entry of the log's first segment"
 
 
-def file_bytes(plan: QueuePlan, rules: BrokerRules) -> int:
-    """The size of the queue's files."""
-    return rules.batch_file_bytes if plan.batch else rules.queue_file_bytes
+class QueueRepair(KindRepair):
+    """Queues in files, each made anew by itself."""
+
+    def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
+        if refusal.path.partition("/")[0] not in _FOLDERS or "/" not in refusal.path:
+            return False
+        work.remove(_in_the_way(audit, refusal.path), reason, audit.tree)
+        return True
+
+    def rebuild(self, now: Round) -> Iterator[None]:
+        work, made, rules = now.work, now.made, now.work.rules
+        if rules.rocksdb_queues:
+            yield
+            return
+        now.in_files = file_views(now.audit)
+        planned = _plan_queues(now)
+        made.in_place = [plan for plan in planned if plan.in_place]
+        queues = [plan for plan in planned if not plan.in_place]
+        made.add(queues)
+        _remove_strays(work, now.audit)
+        made_anew = {plan.key for plan in queues if not plan.keep_files}
+        _expire(now, {key: view for key, view in now.in_files.items() if key not in made_anew})
+        _prepare_queues(work, queues)
+        now.targets.queues = {plan.key: plan for plan in queues}
+        yield
+        for plan in queues:
+            for fill in plan.fills:
+                _write_fill(work.writer, plan.folder, plan.file_bytes(rules), fill)
+
+    def lead_to(self, work: Work, audit: Audited, added: Added) -> bool:
+        """Make a queue whose one entry leads to the record, if the release looks for its start in queues in files."""
+        if work.rules.clean_start_by_queues and not work.rules.rocksdb_queues:
+            folder, reason = f"{QUEUES}/{bridges.TOPIC}/0", "leads a start to the added segment"
+            work.steps.add(REBUILD_QUEUE, folder, start=0, end=layout.ENTRY_BYTES, reason=reason, kept={"entries": 1})
+            work.writer.remove(f"{QUEUES}/{bridges.TOPIC}")
+            name = f"{folder}/{0:020d}"
+            work.writer.create(name, work.rules.queue_file_bytes)
+            work.writer.write(name, 0, struct.pack(layout.ENTRY_FORMAT, added.phy_offset, added.size, 0))
+        return False
 
 
-def prepare_queues(work: Work, plans: Sequence[QueuePlan]) -> None:
+def file_views(audit: Audited) -> Mapping[QueueKey, QueueView]:
+    """Return the views of the queues in files.
+
+    If there is a double write and consumers are served from RocksDB, a queue's matched entries are those in files. Light queues
+    that files do not get are left out.
+    """
+    copy, views = audit.copy, audit.views
+    if not copy[KIND].double_write:
+        return views
+    if reads_rocksdb(copy.rules):
+        written, read, expected = copy[KIND].written, audit.evidence.other_queues, copy.rules.multi_dispatch
+        known = KnownQueues(read, written.files, written.folders, copy.batch_topics, copy.known_topics, expected)
+        views = queue_views(audit.segments, known)
+    return {key: view for key, view in views.items() if not is_in_rocksdb_alone(audit, view)}
+
+
+def is_in_rocksdb_alone(audit: Audited, view: QueueView) -> bool:
+    """Say whether it is a light queue, and those are in RocksDB alone although all others are in files, too."""
+    alone = audit.copy[KIND].double_write and combination(audit.copy.rules).light_in_rocksdb
+    return alone and (view.lmq or view.key[0].startswith(LMQ_PREFIX))
+
+
+def new_log(now: Round) -> NewLog:
+    """Return the log of the new store as plans of queues take it."""
+    request, bridged = now.work.request, ((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in now.log.bridges)
+    ranges, salvage = BridgedRanges(sorted(bridged)), request.policy == SALVAGE
+    return NewLog(now.audit.segments, now.audit.tree, now.work.rules, now.log.start, ranges, salvage, request.with_earlier)
+
+
+def _plan_queues(now: Round) -> list[QueuePlan]:
+    audit = now.audit
+    folders = {folder: key for key, folder in audit.copy[KIND].written.folders.items()}
+    blamed, log, plans = serious_by_folder(audit.serious, folders), new_log(now), []
+    for key, view in sorted(now.in_files.items()):
+        if view.of_other_kind or now.gives_up(view):
+            continue
+        if why := why_no_folder(key[0]):
+            now.made.unfindable[key] = [
+                {**queue_row(key, run.offset, run.end_offset, run.first), "reason": why, "had_entry": False}
+                for run in runs_of(view, audit.segments, RUN_QUEUE)
+            ]
+            continue
+        refusal = view.summary.refusal if view.summary is not None else None
+        if refusal is not None and not blamed.get(key):
+            blamed[key] = [Finding(Code.QUEUE_EXT_DAMAGED, view.folder, message=str(refusal_sentence(refusal)))]
+        plan = plan_queue(view, blamed.get(key, []), log)
+        if plan is not None:
+            plans.append(plan)
+    return plans
+
+
+def _prepare_queues(work: Work, plans: Sequence[QueuePlan]) -> None:
     """Leave of each queue's folder what stays, and make the files that are needed. Raises WriteFailed."""
     work.writer.require(sum((plan.end - plan.first) * plan.unit for plan in plans), "the queues need")
     tree = work.tree
@@ -60,7 +157,7 @@ def _lost(plan: QueuePlan) -> dict[str, int]:
 
 
 def _prepare_queue(work: Work, plan: QueuePlan, tree: Tree) -> None:
-    writer, size, unit = work.writer, file_bytes(plan, work.rules), plan.unit
+    writer, size, unit = work.writer, plan.file_bytes(work.rules), plan.unit
     kept = {f.path for f in plan.keep_files}
     for entry in tree.children(plan.folder):
         if entry.path not in kept:
@@ -85,10 +182,10 @@ def changes_log(work: Work) -> bool:
     return any(step.file.partition("/")[0] in (COMMITLOG, ABORT_FILE) for step in work.steps.done)
 
 
-def remove_strays(work: Work, audit: Audited) -> None:
+def _remove_strays(work: Work, audit: Audited) -> None:
     """Remove what a broker takes for a queue, or cannot read, and is none."""
-    tree, folders = audit.tree, set(audit.queue_folders.values())
-    for kind in (QUEUES, BATCH_QUEUES, EXT):
+    tree, folders = audit.tree, set(audit.copy[KIND].written.folders.values())
+    for kind in _FOLDERS:
         for topic in tree.children(kind):
             if not is_folder(topic):
                 written_only = bool(work.rules.value("rocksdbCQDoubleWriteEnable")) and is_database_name(name_of(topic.path))
@@ -102,16 +199,15 @@ def remove_strays(work: Work, audit: Audited) -> None:
                     work.remove(child.path, _STRAY, tree)
 
 
-def expire(work: Work, log: LogPlan, first_before: int | None, views: Mapping[QueueKey, QueueView]) -> None:
+def _expire(now: Round, views: Mapping[QueueKey, QueueView]) -> None:
     """Remove, as retention would, entries of messages below the log's start from the queues with these views.
 
     Whole files of them go, but the last, if the log begins later than the copy's: up to 4.9.8 only a queue's first file is looked
     at for its minimum. And the entry of the message at physical offset 0 must not stay: getMessage takes the first segment there
     is for one that begins at 0 (MappedFileQueue.findMappedFileByOffset).
-
-    first_before: the begin of the copy's log, by the prediction; None without one.
     """
-    source, later = work.source, first_before is None or log.start > max(0, first_before)
+    work, log, prediction = now.work, now.log, now.before.prediction
+    source, later = work.source, prediction is None or log.start > max(0, prediction.min_phy_offset)
     for view in views.values():
         summary = view.summary
         if summary is None or not summary.expired_end or log.start <= 0 or not view.files:
@@ -132,3 +228,24 @@ def expire(work: Work, log: LogPlan, first_before: int | None, views: Mapping[Qu
             start = number * view.unit
             work.steps.add(WRITE_ENTRY, files[0].path, start=start, end=start + view.unit, reason=_ZERO, lost={"entries": 1})
             work.writer.write(files[0].path, start, entry)
+
+
+def _write_fill(writer: StoreWriter, folder: str, file_bytes: int, fill: Fill) -> None:
+    """Write one entry to every place of an ordinary queue that no message has."""
+    per_file, at = file_bytes // layout.ENTRY_BYTES, fill.start
+    while at < fill.end:
+        number, place = divmod(at, per_file)
+        count = min(fill.end - at, per_file - place, 1 << 16)
+        writer.write(f"{folder}/{number * file_bytes:020d}", place * layout.ENTRY_BYTES, fill.entry * count)
+        at += count
+
+
+def _in_the_way(audit: Audited, path: str) -> str:
+    """The file or folder that goes: of a queue as a whole its last file."""
+    folder = "/".join(path.split("/")[:3])
+    if path.startswith(f"{EXT}/"):
+        return folder
+    if path in audit.tree.by_path and not (audit.tree.is_folder(path) and path == folder):
+        return path
+    files = audit.tree.children(folder)
+    return files[-1].path if files else folder

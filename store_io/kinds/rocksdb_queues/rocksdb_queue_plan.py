@@ -10,7 +10,7 @@ start() finds nothing to change.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -98,21 +98,17 @@ def _add_fill(plan: KeyedQueuePlan, at: int, place: int, run: QueueRun, log: New
 
 
 def plan_twins(
-    views: Mapping[QueueKey, QueueView], in_files: Mapping[QueueKey, QueuePlan], log: NewLog, served: Collection[QueueKey] | None
-) -> list[KeyedQueuePlan]:
-    """Return the plan of each queue in RocksDB beside those in files.
+    views: Mapping[QueueKey, QueueView], in_files: Mapping[QueueKey, QueuePlan], log: NewLog
+) -> Iterator[KeyedQueuePlan]:
+    """Yield the plan of each queue in RocksDB beside those in files.
 
     views: of those in files, before `in_files` were made anew.
-    served: the queues that queues of topics that are not in config/ must be among; None: no such condition.
     """
-    found = []
     for key, view in sorted(views.items()):
-        if view.of_other_kind or why_no_folder(key[0]) or view.deleted_topic and served is not None and key not in served:
-            continue
-        plan = _plan_twin(view, in_files.get(key), log)
-        if plan is not None:
-            found.append(plan)
-    return found
+        if not view.of_other_kind and not why_no_folder(key[0]):
+            plan = _plan_twin(view, in_files.get(key), log)
+            if plan is not None:
+                yield plan
 
 
 def _plan_twin(view: QueueView, in_files: QueuePlan | None, log: NewLog) -> KeyedQueuePlan | None:

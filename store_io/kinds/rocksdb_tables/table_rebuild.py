@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from store_io.kinds.queues.queue_rebuild import ANOTHER_LOG, changes_log
 from store_io.kinds.rocksdb_tables.rocksdb_tables import given_up_halves
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.rocksdb_tables.table_rebuild_tasks import SpoolTask, TablesTask
+from store_io.repair.kind_repair import KindRepair, Round
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TABLES, bytes_at
 from store_io.repair.repair_work import Work, unused_name
@@ -41,20 +42,20 @@ class _Sources:
     copied: tuple[Family, ...]
 
 
-def rebuild_tables(work: Work, before: Audited, audit: Audited, made: Row | None) -> Row | None:
-    """Make the tables anew if that is wanted, and return the report's row; else `made`, that of an earlier round.
+class TableRepair(KindRepair):
+    """Index and transactions in rocksdbstore/, made anew together."""
 
-    before: the audit of the copy. Raises StoreError.
-    """
-    used = audit.copy[TABLES].used
-    if used is None:
-        return made
-    reasons = _reasons(work, audit, made is not None)
-    if not reasons:
-        return made
-    new = tuple(family for family, wanted in ((INDEX, used.index), (TRANSACTIONS, used.transactions)) if wanted)
-    kept = (TIMERS,) if changes_log(work) else tuple(family for family in TABLE_FAMILIES if family not in new)
-    return _write(work, before, audit, _Sources(new, tuple(family for family in kept if family not in new)), reasons)
+    def rebuild(self, now: Round) -> Iterator[None]:
+        yield  # it reads the log by itself, once the queues are there
+        work, audit, made = now.work, now.audit, now.made
+        used = audit.copy[TABLES].used
+        reasons = _reasons(work, audit, made.tables is not None) if used is not None else ()
+        if used is None or not reasons:
+            return
+        new = tuple(family for family, wanted in ((INDEX, used.index), (TRANSACTIONS, used.transactions)) if wanted)
+        kept = (TIMERS,) if changes_log(work) else TABLE_FAMILIES
+        sources = _Sources(new, tuple(family for family in kept if family not in new))
+        made.tables = _write(work, now.before, audit, sources, reasons)
 
 
 def leave_timers_out(work: Work, audit: Audited, reason: str) -> Row:

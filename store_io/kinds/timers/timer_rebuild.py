@@ -7,15 +7,20 @@ the whole queue of the timer topic was taken.
 
 from __future__ import annotations
 
+import struct
 import time
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from schemas import timer_layout as layout
+from schemas.advice import Refusal
+from schemas.entries import UNIT_DTYPE
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rocksdb_layout import INDEX_FAMILY, TABLES_FOLDER, TRANSACTION_FAMILY
-from schemas.rows import Row
+from schemas.rows import QueueKey, Row
 from schemas.store_names import TIMER_LOG
+from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_tables.stored_marks import filled_families
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
@@ -34,17 +39,61 @@ from store_io.kinds.timers.new_timers import (
 from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.kinds.timers.waiting_timers import WaitingTimers, find_waiting
-from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.kind_repair import KindRepair, Rebuilt
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TIMERS
 from store_io.repair.repair_work import Work
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing, list_store
 from store_io.wording.refusals import refusal_sentence
 
+_QUEUE_OFFSET, _MASTER_OFFSET = slice(16, 24), slice(24, 32)  # in the checkpoint: queue offsets read up to
+_WINDOW_UNITS = 1 << 15
 OTHER_TABLES = {INDEX_FAMILY: "the index", TRANSACTION_FAMILY: "transactions"}
 """In the same database as timers."""
 
 
-def unblock(work: Work, audit: Audited) -> bool:
+class TimerRepair(KindRepair):
+    """The timer log, its wheel and its checkpoint: made anew at last, by what the new store's audit says of waiting messages.
+
+    A start corrects the timer's position itself (TimerLog, TimerCheckpoint; formats.md 14).
+    """
+
+    def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
+        return _is_timer_file(refusal.path) and _cleared(work, audit)
+
+    def clear(self, work: Work, audit: Audited) -> None:
+        _cleared(work, audit)
+
+    def finish(self, work: Work, final: Audited, made: Rebuilt) -> bool:
+        return _mended(work, final, made)
+
+    def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[Row]:
+        source, end = work.source, ends.get((layout.TIMER_TOPIC, 0), 0)
+        try:
+            listing = list_store(work.location)
+            read, units = _queue_offset(source, listing), _units_beyond(source, listing, log_end)
+        except StoreError as problem:
+            yield {"kind": "timer", "sentence": f"the timer's state could not be read: {problem}"}
+            return
+        if read is not None and read > end:
+            sentence = f"the timer has read its queue up to {read}, which ends at {end}"
+            yield {"kind": "timer_queue", "offset": read, "new_max": end, "sentence": sentence}
+        if units:
+            beyond = f"lead to messages beyond the log's end {log_end}; the broker skips them"
+            yield {"kind": "timer", "units": units, "sentence": f"{units} units of the timer's log {beyond}"}
+
+    def set_back(self, work: Work, final: Audited, rows: Sequence[Row]) -> dict[str, int]:
+        end = next((row["new_max"] for row in rows if row["kind"] == "timer_queue"), None)
+        if end is None:
+            return {}
+        stored = work.source.read_small(layout.TIMER_CHECK)[_MASTER_OFFSET]
+        data = struct.pack(">qq", end, min(int.from_bytes(stored, "big", signed=True), end))
+        work.writer.write(layout.TIMER_CHECK, _QUEUE_OFFSET.start, data[: 8 + len(stored)])
+        return {layout.TIMER_CHECK: 1}
+
+
+def _cleared(work: Work, audit: Audited) -> bool:
     """Remove timer files over which a start fails; they are made anew later. Whether there were any."""
     parts = audit.copy[TIMERS].in_use
     if parts is None:
@@ -56,12 +105,40 @@ def unblock(work: Work, audit: Audited) -> bool:
     return bool(parts.refusal or parts.late_refusal)
 
 
-def is_timer_file(path: str) -> bool:
+def _is_timer_file(path: str) -> bool:
     """Whether it is one of those that are made anew."""
     return path.partition("/")[0].partition(".")[0] in (TIMER_LOG, layout.TIMER_WHEEL) or path == layout.TIMER_CHECK
 
 
-def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
+def _queue_offset(source: ByteSource, listing: StoreListing) -> int | None:
+    """Return how far the timer has read its queue, by config/timercheck; None without one."""
+    if not listing.is_file(layout.TIMER_CHECK):
+        return None
+    data = source.read_small(layout.TIMER_CHECK)
+    return int.from_bytes(data[_QUEUE_OFFSET], "big", signed=True) if len(data) >= _QUEUE_OFFSET.stop else None
+
+
+def _units_beyond(source: ByteSource, listing: StoreListing, log_end: int) -> int:
+    """Count the units of the timer's log that lead to the log's end or beyond."""
+    count = 0
+    for entry in listing.files:
+        if entry.kind != "file" or not entry.path.startswith(f"{TIMER_LOG}/"):
+            continue
+        with source.open(entry.path) as file:
+            at = 0
+            while at + layout.UNIT_BYTES <= file.size:
+                at = max(at, file.next_data(at) // layout.UNIT_BYTES * layout.UNIT_BYTES)
+                data = file.read(at, _WINDOW_UNITS * layout.UNIT_BYTES)
+                rows = np.frombuffer(data, UNIT_DTYPE, len(data) // layout.UNIT_BYTES)
+                if not len(rows):
+                    break
+                units = (rows["size"] == layout.UNIT_BYTES) & (rows["magic"] >= 0) & (rows["magic"] <= layout.LARGEST_MAGIC)
+                count += int((units & (rows["phy_offset"] >= log_end)).sum())
+                at += len(rows) * layout.UNIT_BYTES
+    return count
+
+
+def _mended(work: Work, audit: Audited, made: Rebuilt) -> bool:
     """Make the timer's files anew if that audit, of the new store, asks for it; say whether they were.
 
     `made` gets the report's row.
@@ -94,7 +171,7 @@ def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
 def _is_blamed(work: Work, audit: Audited) -> bool:
     """Whether a finding is about timers, or one of their files was taken away."""
     findings = any(Part.TIMER in CATALOGUE[f.code].about for f in audit.serious)
-    return findings or any(is_timer_file(step.file) for step in work.steps.done)
+    return findings or any(_is_timer_file(step.file) for step in work.steps.done)
 
 
 def _fits(view: TimerView, found: WaitingTimers | str, slave: bool) -> bool:

@@ -2,23 +2,23 @@
 
 A `BuildTask` reads one segment of the new store and writes the entries of its messages to where they belong: their places are
 known before, so that all segments can be done at once. An index entry is written raw (`index_rebuild` links it), and so are
-entries of a database (`database_task`).
+entries of a database (`database_task`), which may have the same queues as the files.
 Source: ConsumeQueue.putMessagePositionInfo, BatchConsumeQueue.putBatchMessagePositionInfo.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from schemas import consumequeue_layout
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
-from schemas.rows import QueueKey
+from schemas.rows import WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.base.errors import StoreChanged, StoreError
-from store_io.kinds.queues.queue_plan import Shift
+from store_io.kinds.queues.queue_plan import QueueBuild, Shift
 from store_io.log.entries.index_entries import entry_position
 from store_io.log.records.segment_items import KIND_BATCH
 from store_io.log.scan.dataset_rows import ScannedRows
@@ -32,21 +32,14 @@ from store_io.wording.gaps import gap_text
 OPEN_FILES = 256
 
 
-@dataclass(frozen=True)
-class QueueBuild:
-    """The target of a segment's messages of one queue.
-
-    shifts: those that are not at their own queue offset.
-    batch_start: the entry number of the segment's first message of a BatchConsumeQueue, -1 for an ordinary queue.
-    """
-
-    folder: str
-    file_bytes: int
-    shifts: tuple[Shift, ...] = ()
-    batch_start: int = -1
-
-
 RAW_ENTRY_DTYPE = np.dtype([("queue", "<i4"), ("number", "<i8"), *STORED_KEYED_ENTRY_DTYPE.descr])
+
+
+class RawQueue(NamedTuple):
+    """A queue of the database: its number among them, and its messages that are not at their own queue offset."""
+
+    number: int
+    shifts: tuple[Shift, ...]
 
 
 @dataclass(frozen=True)
@@ -55,12 +48,27 @@ class RawEntries:
 
     path: a file that goes when the database is written.
     first: the number of the first entry.
-    queues: the number of each queue.
     """
 
     path: str
     first: int
-    queues: Mapping[QueueKey, int]
+    queues: Mapping[QueueKey, RawQueue]
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """The file in which the entries of a database wait.
+
+    firsts: the number of the first entry of each segment.
+    """
+
+    path: str
+    firsts: tuple[int, ...]
+    queues: Mapping[QueueKey, RawQueue]
+
+    def of_segment(self, number: int, keys: Iterable[QueueKey]) -> RawEntries:
+        """Return the part that the task of that segment needs. keys: its queues."""
+        return RawEntries(self.path, self.firsts[number], {key: self.queues[key] for key in keys if key in self.queues})
 
 
 @dataclass(frozen=True)
@@ -79,8 +87,9 @@ class Built:
 class BuildTask:
     """The entries of one segment's messages.
 
-    first_key: number (from 1) of its first index entry.
+    queues: those in files.
     index_paths: the new index files in order, none where no index is built.
+    first_key: number (from 1) of its first index entry.
     raw: of queues in a database.
     """
 
@@ -124,7 +133,7 @@ class _Sink:
 
     def __init__(self, task: BuildTask):
         self.task = task
-        self.want_keys = bool(task.index_paths)
+        self.want_keys, self._want_queues = bool(task.index_paths), bool(task.queues or task.raw is not None and task.raw.queues)
         self.keys = self.entries = 0
         self._open: OrderedDict[str, StoreFileWriter] = OrderedDict()
         self._next_batch: dict[QueueKey, int] = {}
@@ -146,7 +155,7 @@ class _Sink:
         return file
 
     def add(self, scanned: ScannedRows) -> None:
-        if self.task.queues:
+        if self._want_queues:
             if self._waiting.count + len(scanned.items) > WAITING_ROWS:
                 self.flush()
             self._waiting.add(scanned.items, scanned.kinds)
@@ -157,7 +166,7 @@ class _Sink:
     def take(self, kept: KeptRows) -> None:
         """Take in all that an earlier scan has kept. Raises StoreError."""
         source, self._keys = open_source(kept.writer.location), kept.queues
-        if self.task.queues:
+        if self._want_queues:
             with source.open(kept.path) as file:
                 for at in range(0, kept.rows, WAITING_ROWS):
                     rows = self._waiting.room_for(min(WAITING_ROWS, kept.rows - at))
@@ -176,16 +185,17 @@ class _Sink:
         if not self._waiting.count:
             return
         rows, ends = self._waiting.in_order(self._keys)
-        low = 0
+        low, raw = 0, self.task.raw
         for key, high in zip(self._keys, ends, strict=True):
-            build = self.task.queues.get(key)
-            if build is not None and low < high:
-                self._put_queue(build, key, rows[low:high])
+            if low < high and key in self.task.queues:
+                self._put_queue(self.task.queues[key], key, rows[low:high])
+            if low < high and raw is not None and key in raw.queues:
+                self._put_raw(raw, raw.queues[key], rows[low:high])
             low = high
 
     def _put_queue(self, build: QueueBuild, key: QueueKey, rows: np.ndarray) -> None:
+        rows, places = _placed(build.shifts, rows)
         if build.batch_start >= 0:
-            rows, _ = _placed(build, rows)
             good = (rows["kind"] == KIND_BATCH) & (rows["batch_base"] >= 0) & (rows["batch_count"] > 0)
             rows = rows[good]
             first = self._next_batch.get(key, build.batch_start)
@@ -195,10 +205,6 @@ class _Sink:
             entries["store_time"], entries["base"] = rows["store_time"], rows["batch_base"]
             entries["count"], entries["compacted"] = rows["batch_count"], -1
         else:
-            rows, places = _placed(build, rows)
-            if self.task.raw is not None:
-                self._put_raw(self.task.raw, key, rows, places)
-                return
             entries = np.zeros(len(rows), STORED_ENTRY_DTYPE)
         entries["phy_offset"], entries["size"], entries["tags_code"] = rows["phy_offset"], rows["total_size"], rows["tags_code"]
         per_file = build.file_bytes // entries.itemsize
@@ -209,9 +215,10 @@ class _Sink:
                 path = f"{build.folder}/{number * build.file_bytes:020d}"
                 self._file(path).write(at * entries.itemsize, entries[low:high].view(np.uint8))
 
-    def _put_raw(self, raw: RawEntries, key: QueueKey, rows: np.ndarray, places: np.ndarray) -> None:
+    def _put_raw(self, raw: RawEntries, queue: RawQueue, rows: np.ndarray) -> None:
+        rows, places = _placed(queue.shifts, rows)
         entries = np.empty(len(rows), RAW_ENTRY_DTYPE)
-        entries["queue"], entries["number"], entries["size"] = raw.queues[key], places, rows["total_size"]
+        entries["queue"], entries["number"], entries["size"] = queue.number, places, rows["total_size"]
         for name in ("phy_offset", "tags_code", "store_time"):
             entries[name] = rows[name]
         self._file(raw.path).write((raw.first + self.entries) * RAW_ENTRY_DTYPE.itemsize, entries.view(np.uint8))
@@ -228,34 +235,28 @@ class _Sink:
             done += len(part)
 
 
+def keys_of(segment: SegmentSummary) -> int:
+    """How many index entries the segment's messages have."""
+    runs = segment.index_runs[segment.index_runs["walk"] & WALK_AUDIT != 0]
+    return int(runs["keys"].sum()) if len(runs) else 0
+
+
 def _fill(entries: np.ndarray, file: ByteFile, first: int) -> None:
     """Read entries from number `first` of the file on."""
     if file.read_into(first * entries.itemsize, entries.view(np.uint8)) != entries.nbytes:
         raise StoreChanged(f"{file.path}: ended at {file.size} bytes while it was read")
 
 
-def _placed(build: QueueBuild, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _placed(shifts: Sequence[Shift], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(rows that get an entry, its number)."""
-    if not build.shifts:
+    if not shifts:
         return rows, rows["queue_offset"]
     places = rows["queue_offset"].copy()
     wanted = np.ones(len(rows), bool)
-    for shift in build.shifts:
+    for shift in shifts:
         met = (rows["phy_offset"] >= shift.first) & (rows["phy_offset"] <= shift.last)
         if shift.shift is None:
             wanted &= ~met
         else:
             places[met] += shift.shift
     return rows[wanted], places[wanted]
-
-
-def fill_entries(writer: StoreWriter, folder: str, file_bytes: int, first: int, end: int, entry: bytes) -> None:
-    """Write one entry to every place [first, end) of an ordinary queue."""
-    unit = consumequeue_layout.ENTRY_BYTES
-    per_file = file_bytes // unit
-    at = first
-    while at < end:
-        number, place = divmod(at, per_file)
-        count = min(end - at, per_file - place, 1 << 16)
-        writer.write(f"{folder}/{number * file_bytes:020d}", place * unit, entry * count)
-        at += count

@@ -6,17 +6,13 @@ added segments: up to 5.3.1 a clean start reads the last ones; later it looks fo
 
 from __future__ import annotations
 
-import struct
-
 from schemas import commitlog_layout
-from schemas import consumequeue_layout as layout
-from schemas.store_names import QUEUES
-from store_io.kinds.checkpoint import checkpoint_rebuild
-from store_io.kinds.checkpoint.checkpoint_rebuild import NewCheckpoint
+from store_io.kinds.all_repairs import REPAIRS
 from store_io.log.records import bridges
+from store_io.repair.kind_repair import Added
 from store_io.repair.log.edits import LogPlan, filler, segment_path
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_steps import ADD_SEGMENT, FILL, REBUILD_QUEUE
+from store_io.repair.repair_steps import ADD_SEGMENT, FILL
 from store_io.repair.repair_work import Work
 
 PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message is that much older than the checkpoint
@@ -32,14 +28,17 @@ def would_cut_again(audit: Audited, log: LogPlan) -> bool:
     return p.truncate_at < log.end and p.stop_reason in _REFUSED
 
 
-def pad(work: Work, audit: Audited, log: LogPlan) -> None:
-    """Add the segments, and a queue and a checkpoint that lead a start to them. `log` then ends with the last one's record."""
+def pad(work: Work, audit: Audited, log: LogPlan) -> bool:
+    """Add the segments, and lead a start to them; return whether that takes another round. `log` ends with the last one's record.
+
+    Nothing is added to a segment without room for a filler.
+    """
     writer, size = work.writer, work.rules.segment_bytes
     log.padded_from = log.own_end
     last = log.end - log.end % size
     left = size - (log.end - last)
     if left < commitlog_layout.FRAME_BYTES:
-        return
+        return False
     _fill(work, last, log.end - last)
     queued = work.rules.clean_start_by_queues
     time = max(1, audit.last_store_time - PAD_BEFORE_MS)
@@ -56,11 +55,10 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
         writer.set_time(path, entry.mtime_ns if entry is not None else 1)
         work.steps.add(ADD_SEGMENT, path, start=0, end=len(record), reason=_REASON)
         log.add_bridge(base, 0, len(record), "segment", store_time=time)
-    if queued and not work.rules.rocksdb_queues:  # those are made anew as a whole
-        _lead_to(work, base, len(record))
     log.end = base + len(record)
-    time, index = audit.last_store_time, checkpoint_rebuild.index_time(work, audit)
-    checkpoint_rebuild.put(work, NewCheckpoint(time, index, 0, base, base), "leads a start to the added segment")
+    added = Added(base, len(record))
+    asked = [kind.lead_to(work, audit, added) for kind in REPAIRS]
+    return any(asked)
 
 
 def _added(work: Work, count: int) -> int:
@@ -76,13 +74,3 @@ def _fill(work: Work, base: int, at: int) -> None:
     size = work.rules.segment_bytes
     work.steps.add(FILL, segment_path(base), start=at, end=size, reason="a segment follows")
     work.writer.write(segment_path(base), at, filler(size - at))
-
-
-def _lead_to(work: Work, phy_offset: int, size: int) -> None:
-    """A queue whose one entry leads to the record."""
-    name = f"{QUEUES}/{bridges.TOPIC}/0/{0:020d}"
-    reason = "leads a start to the added segment"
-    work.steps.add(REBUILD_QUEUE, name.rpartition("/")[0], start=0, end=layout.ENTRY_BYTES, reason=reason, kept={"entries": 1})
-    work.writer.remove(f"{QUEUES}/{bridges.TOPIC}")
-    work.writer.create(name, work.rules.queue_file_bytes)
-    work.writer.write(name, 0, struct.pack(layout.ENTRY_FORMAT, phy_offset, size, 0))

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from schemas.rows import LOSS, REBUILDABLE, Finding
 from store_io.kinds.queues.queue_plan import QueuePlan
-from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.kind_repair import Rebuilt
 from store_io.repair.log.edits import Edit, LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_judge import NewStoreVerdict, judge_new_store

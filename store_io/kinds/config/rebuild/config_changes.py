@@ -107,7 +107,7 @@ def config_changes(
     may_empty: a table of which nothing can be read begins empty.
     told_only: nobody writes them, so of databases there is only what the audit says of those that no setting uses.
     """
-    config = audit.config
+    config = audit.copy[CONFIG].tables
     for path, done in config.loads.items():
         if done.problems or config.database and path in DATABASE_TABLES:
             continue
@@ -254,9 +254,9 @@ def _state(audit: Audited, path: str, done: Load) -> str:
     """Return a clause on why the file is to be replaced; "" if a start takes the broker's own."""
     if done.refuses:
         return "neither the file nor its .bak can be used, so that the release does not start"
-    if path in _OF_EVERY_BROKER and not any(each.files for each in audit.config.loads.values()):
+    if path in _OF_EVERY_BROKER and not any(each.files for each in audit.copy[CONFIG].tables.loads.values()):
         return CONFIG_GONE if _is_gone(audit, path) else "the copy has no topics, groups or offsets in config/"
-    if is_lost(audit.config, path):
+    if is_lost(audit.copy[CONFIG].tables, path):
         return "a start begins without this table"
     if done.name.endswith(BACKUP):
         return "a start takes its .bak, which the next write may replace by this file"
@@ -272,7 +272,7 @@ def _is_gone(audit: Audited, path: str) -> bool:
 
 def _is_older(audit: Audited, path: str, done: Load) -> bool:
     """Whether it is older than a .bak that can be read."""
-    version = audit.config.backup_versions.get(path)
+    version = audit.copy[CONFIG].tables.backup_versions.get(path)
     if path != TOPICS or done.name != path or version is None or version <= done.counter:
         return False
     return held_by(audit.copy.source, path + BACKUP, config_rules(audit.copy.rules)) is not None
@@ -284,7 +284,7 @@ def _is_older(audit: Audited, path: str, done: Load) -> bool:
 def _add_topics(audit: Audited, rows: dict[str, Row]) -> list[str]:
     """Add topics that the rest of the copy shows, and queues and types of known ones. Returns the names of new topics."""
     rules, added = config_rules(audit.copy.rules), []
-    for name, topic in shown_topics(audit.config, audit.views).items():
+    for name, topic in shown_topics(audit.copy[CONFIG].tables, audit.views).items():
         if name not in rows:
             rows[name] = topic_row(name, topic.queues, topic.attributes, rules)
             added.append(name)
@@ -305,17 +305,18 @@ def _queues(row: Row) -> int:
 
 def _add_groups(audit: Audited, rows: dict[str, Row]) -> list[str]:
     """Add groups that the rest of the copy shows: their names."""
-    rules = config_rules(audit.copy.rules)
-    topics = {*shown_topics(audit.config, audit.views), *(audit.config.topics or {})}
-    added = [name for name in shown_groups(audit.config, topics) if name not in rows]
+    rules, config = config_rules(audit.copy.rules), audit.copy[CONFIG].tables
+    topics = {*shown_topics(config, audit.views), *(config.topics or {})}
+    added = [name for name in shown_groups(config, topics) if name not in rows]
     rows |= {name: group_row(name, rules) for name in added}
     return added
 
 
 def levels_without_offset(audit: Audited) -> dict[int, int]:
     """Delay level -> the first entry of its queue, of levels with messages whose offset is lost."""
-    done = audit.config.loads[DELAY_OFFSETS]
-    if audit.config.database and done.name or done.problems or not delay_levels_lost(audit.copy):
+    config = audit.copy[CONFIG].tables
+    done = config.loads[DELAY_OFFSETS]
+    if config.database and done.name or done.problems or not delay_levels_lost(audit.copy):
         return {}
     found = {}
     for level in sorted(audit.rules.delays):
@@ -331,4 +332,5 @@ def _first_entry(view: QueueView) -> int:
 
 def _counter(audit: Audited, path: str) -> int:
     """One beyond those of the file and its .bak, so that nobody takes an older table for a newer one."""
-    return 1 + max(audit.config.loads[path].counter, audit.config.backup_versions.get(path, 0))
+    config = audit.copy[CONFIG].tables
+    return 1 + max(config.loads[path].counter, config.backup_versions.get(path, 0))

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.rows import Row
 from store_io.base.errors import StoreError
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.rebuild.config_changes import ConfigChange, config_changes, levels_without_offset
 from store_io.messages.message_filter import EVERY_MESSAGE, MessageFilter
 from store_io.messages.message_rows import scan_messages
@@ -131,8 +132,9 @@ def fix_config(work: Work, audit: Audited) -> Audited:
             work.config = [change.row for change in _changes(work, audit)]
         return audit
     changes = _changes(work, audit)
-    if audit.config.database and not changes:
-        raise StoreError(IN_DATABASE.format(audit.config.database))
+    database = audit.copy[CONFIG].tables.database
+    if database and not changes:
+        raise StoreError(IN_DATABASE.format(database))
     for change in changes:
         work.config.append(change.row)
         if not change.left_out:

@@ -16,7 +16,7 @@ from store_io.broker.releases import broker_rules
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.config_reader import read_config
-from store_io.repair.repair_offsets import set_back
+from store_io.kinds.config.rebuild.offsets import set_back
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source

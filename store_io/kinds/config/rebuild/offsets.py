@@ -1,0 +1,108 @@
+"""Offsets of consumers and delay levels that are beyond the ends of a repaired store's queues: found, and set back.
+
+When a broker starts it corrects no consumer's offset; a delay level's since 4.9.2.
+Source: ConsumerOffsetManager, LmqConsumerOffsetManager, ScheduleMessageService (formats.md 11).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from schemas.rows import QueueKey, Row
+from store_io.base.errors import StoreError
+from store_io.base.wording import seen
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
+from store_io.kinds.config.built_in_topics import is_asked_for
+from store_io.kinds.config.config_kind import CONFIG
+from store_io.kinds.config.config_reader import StoreConfig, is_offset, read_object
+from store_io.kinds.config.offsets_beyond import delays_beyond, groups_beyond
+from store_io.kinds.config.texts.written import config_text
+from store_io.repair.kind_repair import KindRepair
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_work import Work
+from store_io.repair.writing.store_writer import StoreWriter
+from store_io.source.byte_source import ByteSource
+
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
+
+
+class ConfigRepair(KindRepair):
+    """Offsets in config/. Its other files are written by `fix_config`, before a start is looked at."""
+
+    def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[Row]:
+        config = final.copy[CONFIG].tables
+        for row in groups_beyond(config, ends):
+            place = f"{row['offset']} of {seen(row['topic'])} queue {row['queue_id']}"
+            sentence = f"group {seen(row['group'])} is at {place}, which ends at {row['new_max']}"
+            yield {"kind": "group", **row, "sentence": sentence}
+        for row in delays_beyond(config, ends):
+            sentence = f"delay level {row['level']} is at {row['offset']}, its queue ends at {row['new_max']}"
+            yield {"kind": "delay", **row, "sentence": sentence}
+
+    def set_back(self, work: Work, final: Audited, rows: Sequence[Row]) -> dict[str, int]:
+        return set_back(work.writer, work.source, final.copy[CONFIG].tables, rows)
+
+
+def unknown_topics(final: Audited, ends: Mapping[QueueKey, int]) -> list[str]:
+    """Return the topics of queues that a producer would ask for and that config/ does not name; [] if it names none at all."""
+    config = final.copy[CONFIG].tables
+    asked_for = {topic for topic, _ in ends if is_asked_for(topic)} - config.built_in_topics
+    return sorted(asked_for - set(config.topics)) if config.topics is not None else []
+
+
+def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, rows: Sequence[Row]) -> dict[str, int]:
+    """Set the offsets of groups and delay levels to the ends; return how many in each file. Raises StoreError.
+
+    config: what the audit read there, and of which file.
+    """
+    groups = [row for row in rows if row["kind"] == "group"]
+    changed: dict[str, int] = {}
+    for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
+        table = _table(source, config, path) if groups else None
+        tables = [table.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")] if table is not None else []
+        done = sum(_set_groups(one, groups) for one in tables)
+        if done:
+            writer.put(path, config_text(_as_written(table), config.rules))
+            changed[path] = done
+    delays = [row for row in rows if row["kind"] == "delay"]
+    table = _table(source, config, DELAY_OFFSETS) if delays else None
+    if table is not None:
+        for row in delays:
+            table.setdefault("offsetTable", {})[str(row["level"])] = row["new_max"]
+        writer.put(DELAY_OFFSETS, config_text(_as_written(table), config.rules))
+        changed[DELAY_OFFSETS] = len(delays)
+    return changed
+
+
+def _table(source: ByteSource, config: StoreConfig, path: str) -> Any:
+    """The content of the file that the audit took the offsets from, itself or its .bak; None without one. Raises StoreError."""
+    name = config.read_from.get(path)
+    if name is None:
+        return None
+    try:
+        return read_object(source, name, config.rules)
+    except (ValueError, StoreError) as problem:
+        raise StoreError(f"the offsets in {path} cannot be set back: {problem}") from problem
+
+
+def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:
+    """How many offsets of the table were set back."""
+    changed = 0
+    for row in groups:
+        key, queue = f"{row['topic']}@{row['group']}", str(row["queue_id"])
+        held = table.get(key)
+        if isinstance(held, dict):
+            if queue in held and is_offset(held[queue], row["offset"]):
+                held[queue], changed = row["new_max"], changed + 1
+        elif is_offset(held, row["offset"]):  # an LMQ, which has one queue
+            table[key], changed = row["new_max"], changed + 1
+    return changed
+
+
+def _as_written(held: Any) -> Any:
+    """Return the table with integers for keys that a broker writes without quotes."""
+    if isinstance(held, dict):
+        return {int(key) if _INTEGER.fullmatch(key) else key: _as_written(value) for key, value in held.items()}
+    return held

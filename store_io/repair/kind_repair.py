@@ -1,0 +1,145 @@
+"""The protocol of a kind's part in a repair, and what the parts of one repair share.
+
+A room with files that are cleared away or made anew has one object of this type, and `kinds.all_repairs` lists these objects.
+They are apart from `model.kind`, because an audit does not need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from schemas.advice import Refusal
+from schemas.rows import QueueKey, Row
+from store_io.model.queue_views import QueueView
+from store_io.repair.log.edits import LogPlan
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_plan import BROKER
+from store_io.repair.repair_work import Work
+
+if TYPE_CHECKING:
+    from store_io.kinds.queues.queue_plan import QueuePlan
+    from store_io.repair.derived.rebuild_tasks import RawFile
+
+
+@dataclass
+class Rebuilt:
+    """The results of all rounds so far: each queue as it was made last, and rows of the report on the others.
+
+    in_place: queues that have no entry elsewhere than a repair would put it.
+    timers: on the timer's files; None if they fit.
+    database: on the queues' database; None if it stays, or there is none.
+    tables: the same for index and transactions in rocksdbstore/.
+    unfindable: on messages that stay in the log alone, by queue.
+    """
+
+    queues: list[QueuePlan] = field(default_factory=list)
+    in_place: list[QueuePlan] = field(default_factory=list)
+    index: Row = field(default_factory=lambda: {"files": 0, "entries": 0, "reasons": []})
+    timers: Row | None = None
+    database: Row | None = None
+    tables: Row | None = None
+    unfindable: dict[QueueKey, list[Row]] = field(default_factory=dict)
+
+    def add(self, queues: Sequence[QueuePlan]) -> None:
+        """Put these queues in the place of what an earlier round made of them."""
+        again = {plan.key for plan in queues}
+        self.queues = [plan for plan in self.queues if plan.key not in again] + list(queues)
+
+
+@dataclass
+class Targets:
+    """The places of the entries that one pass over the log writes.
+
+    queues: those in files, by key, as this round makes them.
+    database: the file in which entries of RocksDB wait.
+    """
+
+    queues: dict[QueueKey, QueuePlan] = field(default_factory=dict)
+    index_paths: tuple[str, ...] = ()
+    database: RawFile | None = None
+
+
+@dataclass
+class Round:
+    """One round of making anew what an audit blames.
+
+    log: that of the new store.
+    before: the audit of the copy. audit: the one that blames.
+    made: the results so far, to which each kind adds its own.
+    targets: what the pass over the log writes. written: (first, count) of each segment's entries in `targets.database`.
+    in_files: the views of queues in files before they are made anew.
+    """
+
+    work: Work
+    log: LogPlan
+    before: Audited
+    audit: Audited
+    made: Rebuilt
+    targets: Targets = field(default_factory=Targets)
+    written: list[tuple[int, int]] = field(default_factory=list)
+    in_files: Mapping[QueueKey, QueueView] = field(default_factory=dict)
+
+    @cached_property
+    def _served(self) -> frozenset[QueueKey]:
+        """The queues that the release itself would have in memory."""
+        prediction = self.before.prediction
+        settled = prediction.settled if prediction is not None else None
+        return frozenset(settled.queues) if settled is not None else frozenset()
+
+    def gives_up(self, view: QueueView) -> bool:
+        """Say whether policy broker leaves out a queue: its topic was deleted, and the release has it not in memory."""
+        return view.deleted_topic and self.work.request.policy == BROKER and view.key not in self._served
+
+
+@dataclass(frozen=True)
+class Added:
+    """The record that begins the last segment which a repair added after the log."""
+
+    phy_offset: int
+    size: int
+
+
+class KindRepair:
+    """A kind's part in a repair. A room overrides what it needs. The methods follow the order in which a repair asks them.
+
+    Each notes its steps in `work.steps`, and raises StoreError if it cannot do what it has to.
+    """
+
+    def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
+        """Change the kind's files so that this refusal is gone; return False if it is about no file of the kind.
+
+        reason: the refusal in words. No file that holds a message of the log comes here.
+        """
+        return False
+
+    def clear(self, work: Work, audit: Audited) -> None:
+        """Remove files over which a start fails. Policy salvage asks for that before the edited log is audited."""
+
+    def rebuild(self, now: Round) -> Iterator[None]:
+        """Make the files anew that are made of the log's messages, if `now.audit` blames them.
+
+        Before its one `yield` it decides, removes, and adds to `now.targets`; a pass over the log then writes these entries.
+        """
+        yield
+
+    def write_marks(self, now: Round) -> None:
+        """Write the files that say how far log, queues and index reach, which are made by then."""
+
+    def lead_to(self, work: Work, audit: Audited, added: Added) -> bool:
+        """Lead a start to a record that was added after the log; return whether that takes another `rebuild`."""
+        return False
+
+    def finish(self, work: Work, final: Audited, made: Rebuilt) -> bool:
+        """Make files anew that follow from a consistent new store; return whether any were. final: that store's audit."""
+        return False
+
+    def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[Row]:
+        """Yield a row of the report on each position that is beyond the end of its queue, or of the log."""
+        return iter(())
+
+    def set_back(self, work: Work, final: Audited, rows: Sequence[Row]) -> dict[str, int]:
+        """Set positions back to these ends; return how many in each file. rows: those of all kinds."""
+        return {}
