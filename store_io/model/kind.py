@@ -148,6 +148,10 @@ class Kind(Generic[Facts, Results, View]):
         """
         return cast(Facts, None)
 
+    def name_findings(self, tree: Tree, rules: BrokerRules) -> Iterable[Finding]:
+        """Return the findings that names and lengths of these files alone show. A name that was not opened has none."""
+        return ()
+
     def refusals(self, facts: Facts) -> Refusals:
         """Return why a broker does not start over these files."""
         return Refusals()

@@ -1,4 +1,4 @@
-"""Names and lengths of files: what no broker makes, wrong lengths, gaps.
+"""Names and lengths of the log's files: what no broker makes, wrong lengths, gaps. Each kind looks at its own.
 
 Source of the rules: pitfalls.md, audits A to D.
 """
@@ -9,20 +9,20 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from schemas.dledger_layout import DATA, INDEX_FILE_BYTES
-from schemas.dledger_layout import INDEX as UNITS
+from schemas.dledger_layout import DATA
 from schemas.finding_codes import Code
 from schemas.rows import Finding, StoreFile
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from schemas.store_names import COMMITLOG
 from store_io.base.java_compat import parse_number
 from store_io.base.wording import count_text
 from store_io.broker.loading import Tree, is_folder
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import ledger_folder
+from store_io.kinds.all_kinds import KINDS
 from store_io.model.evidence import Evidence
+from store_io.model.facts.named_files import name_fault, sized, unrecognised
 from store_io.model.log_map import MISSING
-from store_io.rocksdb.private_folder import is_database, is_database_name
 from store_io.source import store_dir
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import UNREAD_KINDS
@@ -64,22 +64,7 @@ def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
     A name that was not opened, such as a link that leads out of the store, counts as a file of the right length: only
     `store_dir.listing_notes` speaks of it.
     """
-    log = [*_log_names(tree, rules), *_ledger_names(tree, rules)]
-    queues = _topic_names(tree, rules) if not rules.rocksdb_queues else ()
-    return [*log, *queues, *_index_names(tree, rules)]
-
-
-def _unrecognised(entry: StoreFile, why: str) -> Finding:
-    return Finding(Code.FILE_UNRECOGNISED, entry.path, severity=severity_in(Code.FILE_UNRECOGNISED, Case.IN_THE_WAY), message=why)
-
-
-def _name_fault(start: int | None) -> str:
-    return "its name is no number" if start is None else "its name is a negative number"
-
-
-def _sized(code: Code, entry: StoreFile, size: int, severity: str = "") -> Finding:
-    """A file of another length than the configured one."""
-    return Finding(code, entry.path, severity=severity, expected=f"{size} bytes", actual=f"{entry.size} bytes")
+    return [*_log_names(tree, rules), *(finding for kind in KINDS for finding in kind.name_findings(tree, rules))]
 
 
 def _length_fault(segment: StoreFile, size: int) -> str:
@@ -87,44 +72,6 @@ def _length_fault(segment: StoreFile, size: int) -> str:
     if segment.size > size:
         return f"it is too long: a repair cuts off its last {count_text(segment.size - size, 'byte')}, which no start reads"
     return f"it is too short: its last {count_text(size - segment.size, 'byte')} are missing"
-
-
-def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
-    found: list[Finding] = []
-    for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
-        if is_database([name_of(entry.path) for entry in tree.children(kind)]) and not rules.value("rocksdbCQDoubleWriteEnable"):
-            message = "a database of queues in RocksDB, which a broker with queues in files leaves alone"
-            found.append(Finding(Code.FILE_UNRECOGNISED, kind, message=message))
-        for topic in tree.children(kind):
-            if topic.kind in UNREAD_KINDS or not is_folder(topic) and is_database_name(name_of(topic.path)):
-                continue
-            if not is_folder(topic):
-                found.append(_unrecognised(topic, "a file where topics' folders lie"))
-                continue
-            for child in tree.children(topic.path):
-                if child.kind in UNREAD_KINDS:
-                    continue
-                if parse_number(name_of(child.path), 32) is None:
-                    found.append(_unrecognised(child, "its name is no queue id"))
-                elif not is_folder(child):
-                    found.append(_unrecognised(child, "a file where a queue's folder is expected"))
-                else:
-                    found += _queue_names(tree, child.path, size, kind)
-    return found
-
-
-def _index_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
-    found: list[Finding] = []
-    for entry in tree.children(INDEX):
-        if entry.kind in UNREAD_KINDS:
-            continue
-        if parse_number(name_of(entry.path), 64) is None:
-            found.append(_unrecognised(entry, "its name is no number"))
-        elif is_folder(entry):
-            found.append(_unrecognised(entry, "a directory where an index file is expected"))
-        elif entry.size != rules.index_file_bytes:
-            found.append(_sized(Code.INDEX_FILE_WRONG_SIZE, entry, rules.index_file_bytes))
-    return found
 
 
 def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
@@ -140,13 +87,13 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
         if unread and (start is None or start < 0):
             continue
         if is_folder(entry) or start is None or start < 0:
-            found.append(_unrecognised(entry, "a directory among the segments" if is_folder(entry) else _name_fault(start)))
+            found.append(unrecognised(entry, "a directory among the segments" if is_folder(entry) else name_fault(start)))
             continue
         if entry.size == 0 and not unread:
-            found.append(_sized(Code.SEGMENT_EMPTY, entry, size, severity_in(Code.SEGMENT_EMPTY, Case.IN_THE_WAY)))
+            found.append(sized(Code.SEGMENT_EMPTY, entry, size, severity_in(Code.SEGMENT_EMPTY, Case.IN_THE_WAY)))
             continue
         if entry.size != size and not unread:
-            found.append(replace(_sized(Code.SEGMENT_WRONG_SIZE, entry, size), message=_length_fault(entry, size)))
+            found.append(replace(sized(Code.SEGMENT_WRONG_SIZE, entry, size), message=_length_fault(entry, size)))
         if start % size:
             found.append(Finding(Code.SEGMENT_MISNAMED, entry.path, expected=f"a multiple of {size}", actual=name))
         elif name != f"{start:020d}":
@@ -182,20 +129,6 @@ def _by_number(entries: Sequence[StoreFile]) -> list[tuple[StoreFile, int | None
     return [(entry, start, in_order) for entry, start in sorted(numbered, key=lambda one: one[1] or 0)]
 
 
-def _ledger_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
-    """Yield findings on names and lengths of index files that end the process of a DLedger node, or its load()."""
-    folder = ledger_folder(rules)
-    for entry in tree.children(f"{folder}/{UNITS}") if folder else []:
-        if entry.kind in UNREAD_KINDS:
-            continue
-        start = parse_number(name_of(entry.path), 64)
-        if is_folder(entry) or start is None:
-            yield _unrecognised(entry, "not an index file of DLedger: a start ends at it")
-            continue
-        if entry.size != INDEX_FILE_BYTES:
-            yield _sized(Code.LEDGER_INDEX_WRONG_SIZE, entry, INDEX_FILE_BYTES)
-
-
 def _missing_segments(bases: range, folder: str) -> Iterator[Finding]:
     """A finding for each of the first; one for all others."""
     for base in bases[:MAX_MISSING_NAMES]:
@@ -203,29 +136,3 @@ def _missing_segments(bases: range, folder: str) -> Iterator[Finding]:
     others = bases[MAX_MISSING_NAMES:]
     if others:
         yield Finding(Code.SEGMENT_MISSING, f"{folder}/{others[0]:020d}", phy_offset=others[0], count=len(others))
-
-
-def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]:
-    found: list[Finding] = []
-    expected: int | None = None
-    files = 0
-    for entry in tree.children(folder):
-        start = parse_number(name_of(entry.path), 64)
-        unread = entry.kind in UNREAD_KINDS
-        if unread and (start is None or start < 0):
-            continue
-        if is_folder(entry) or start is None or start < 0:
-            found.append(_unrecognised(entry, "a directory among the queue's files" if is_folder(entry) else _name_fault(start)))
-            continue
-        files += 1
-        if entry.size == 0 and not unread:
-            found.append(_sized(Code.QUEUE_FILE_EMPTY, entry, size, severity_in(Code.QUEUE_FILE_EMPTY, Case.IN_THE_WAY)))
-            continue
-        if entry.size != size and not unread:
-            found.append(_sized(Code.QUEUE_FILE_WRONG_SIZE, entry, size))
-        if expected is not None and start != expected:
-            found.append(Finding(Code.QUEUE_FILE_MISSING, f"{folder}/{expected:020d}", message="a gap in the queue's files"))
-        expected = start + size
-    if not files and kind != EXT and not found:
-        found.append(Finding(Code.QUEUE_WITHOUT_FILES, folder, message="an empty folder, which a broker lists as a queue"))
-    return found

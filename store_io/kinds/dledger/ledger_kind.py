@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 
 from schemas import dledger_layout as layout
 from schemas.advice import Cause, Gap, LedgerRows
-from schemas.rows import MappedFile
+from schemas.finding_codes import Code
+from schemas.rows import Finding, MappedFile
 from store_io.base.errors import StoreError
+from store_io.base.java_compat import parse_number
 from store_io.base.tasks import Task
-from store_io.broker.loading import numbered_files
+from store_io.broker.loading import Tree, is_folder, numbered_files
 from store_io.broker.recovery import AskedRecovery
+from store_io.broker.releases import BrokerRules
+from store_io.broker.settings.ledger_files import ledger_folder
 from store_io.kinds.dledger.entry_walk import DataTask
 from store_io.kinds.dledger.ledger_chain import live_ends
 from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
@@ -19,8 +23,11 @@ from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, DataWalk, LedgerT
 from store_io.kinds.dledger.unit_reader import UnitTask, read_texts
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
+from store_io.model.facts.named_files import sized, unrecognised
 from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
+from store_io.source.byte_source import name_of
+from store_io.source.store_dir import UNREAD_KINDS
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,17 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
         except StoreError as error:
             opening.gaps.cannot_read(error.gap())
             return LedgerParts(index)
+
+    def name_findings(self, tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
+        """Yield findings on index files that end the process of a node, or its load(). Data files are of the log."""
+        folder = ledger_folder(rules)
+        for entry in tree.children(f"{folder}/{layout.INDEX}") if folder else []:
+            if entry.kind in UNREAD_KINDS:
+                continue
+            if is_folder(entry) or parse_number(name_of(entry.path), 64) is None:
+                yield unrecognised(entry, "not an index file of DLedger: a start ends at it")
+            elif entry.size != layout.INDEX_FILE_BYTES:
+                yield sized(Code.LEDGER_INDEX_WRONG_SIZE, entry, layout.INDEX_FILE_BYTES)
 
     def nothing_found(self) -> LedgerWalks:
         return LedgerWalks()

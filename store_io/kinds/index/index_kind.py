@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemas.finding_codes import Code
 from schemas.rows import EarlierRun, Finding, IndexFileSummary, MappedFile, PlanStep
 from schemas.store_names import INDEX as FOLDER
 from store_io.base.errors import StoreError
@@ -12,15 +13,19 @@ from store_io.base.java_compat import parse_number
 from store_io.base.packed import PackedWhenMany
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader
+from store_io.broker.loading import Tree, is_folder
+from store_io.broker.releases import BrokerRules
 from store_io.kinds.index.index_merge import IndexFollower
 from store_io.kinds.index.index_reader import IndexTask
 from store_io.log.entries.index_entries import IndexFileRef, read_header
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
+from store_io.model.facts.named_files import name_fault, sized, unrecognised
 from store_io.model.kind import Kind, Opening, rebuilt
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import name_of
+from store_io.source.store_dir import UNREAD_KINDS
 
 Summaries = Mapping[str, IndexFileSummary]  # by path
 
@@ -49,6 +54,17 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             except StoreError as error:
                 opening.gaps.cannot_read(error.gap())
         return files
+
+    def name_findings(self, tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
+        for entry in tree.children(FOLDER):
+            if entry.kind in UNREAD_KINDS:
+                continue
+            if parse_number(name_of(entry.path), 64) is None:
+                yield unrecognised(entry, name_fault(None))
+            elif is_folder(entry):
+                yield unrecognised(entry, "a directory where an index file is expected")
+            elif entry.size != rules.index_file_bytes:
+                yield sized(Code.INDEX_FILE_WRONG_SIZE, entry, rules.index_file_bytes)
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan hold messages against all files of the index.

@@ -14,12 +14,14 @@ from schemas.store_names import BATCH_QUEUES, EXT
 from schemas.store_names import QUEUES as QUEUES_FOLDER
 from store_io.base.packed import FEW, PackedMap, items_of, joined
 from store_io.base.tasks import PackedTask, Task
-from store_io.broker.loading import numbered_files, queue_folders
+from store_io.broker.loading import Tree, numbered_files, queue_folders
 from store_io.broker.queues.combination import light_expected, light_from_rocksdb, reads_rocksdb
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries, QueueState
 from store_io.broker.recovery import AskedRecovery
+from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
+from store_io.kinds.queues.queue_names import topic_names
 from store_io.log.entries.file_entries import read_file_entries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
@@ -131,6 +133,9 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
         elif double_write and light_from_rocksdb(rules):
             served = written.without_light()
         return FileQueues(opening.source, served, written, double_write, serves)
+
+    def name_findings(self, tree: Tree, rules: BrokerRules) -> Iterable[Finding]:
+        return topic_names(tree, rules) if not rules.rocksdb_queues else ()
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan look up each message's entries in files."""
