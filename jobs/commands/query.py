@@ -78,8 +78,8 @@ def run(command: Command) -> int:
     reasons = "; ".join(filter(None, why))
     if reasons or not shown:
         say(": ".join(filter(None, ("" if shown else nothing, reasons))))
-    other = query.broker or question.only_lost or opened is None or opened.rules.rocksdb_queues  # no file of a queue is asked
-    led_out = 0 if other or opened is None else entries_led_out(opened, question.wanted)
+    of_log = opened is not None and not query.broker and not question.only_lost
+    led_out = entries_led_out(opened, question.wanted) if opened is not None and of_log else 0
     if led_out:
         has = f"the ConsumeQueues have {count_text(led_out, 'entry', 'entries')} there that"
         say(f"{has} {'leads' if led_out == 1 else 'lead'} to physical offsets that no segment of this copy holds")

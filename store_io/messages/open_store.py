@@ -36,6 +36,10 @@ class QueueFiles:
     ext: tuple[MappedFile, ...] = ()
 
 
+class NoQueueFiles(StoreError):
+    """The ConsumeQueues are in RocksDB."""
+
+
 @dataclass(frozen=True)
 class OpenStore:
     """A store that `open_store` has opened.
@@ -61,9 +65,12 @@ class OpenStore:
         return found
 
     def queues(self) -> list[QueueFiles]:
-        """All queues on disk, by topic and queue id, ordinary ones before BatchConsumeQueues. Raises StoreError as above."""
+        """Return all queues in files, by topic and queue id, ordinary ones before BatchConsumeQueues.
+
+        Raises StoreError as above, NoQueueFiles if they are in RocksDB.
+        """
         if self.rules.rocksdb_queues:
-            raise StoreError(f"storeType={ROCKSDB_STORE_TYPE}: the entries of ConsumeQueues in RocksDB are not given as rows")
+            raise NoQueueFiles(f"storeType={ROCKSDB_STORE_TYPE}: the entries of ConsumeQueues in RocksDB are not given as rows")
         self._readable(QUEUES, BATCH_QUEUES, EXT)
         tree, found = self._tree(), []
         for kind in (QUEUES, BATCH_QUEUES):

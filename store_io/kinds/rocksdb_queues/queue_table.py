@@ -13,11 +13,16 @@ from schemas import rocksdb_layout as layout
 from schemas.advice import Gap, Refusal, RefusalKind
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
+from store_io.base.java_compat import MAX_LONG
+from store_io.broker.loading import Tree
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable, QueueEnd, StoredEnds
+from store_io.broker.queues.start_databases import database_folder
+from store_io.broker.releases import BrokerRules
 from store_io.log.entries.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
 from store_io.log.entries.stored_entries import EntryReader
-from store_io.rocksdb.database import Database, DatabaseDamaged, StoredDatabase, TableFile
+from store_io.rocksdb.database import Database, DatabaseDamaged, StoredDatabase, TableFile, find_database
 from store_io.source.byte_source import ByteSource
+from store_io.wording.gaps import gap_text
 
 MAX_ODD_KEYS = 1000
 MAX_GAPS = 100  # stretches of bad bytes among the ends, after which no more are read
@@ -64,6 +69,28 @@ class QueueTable:
     def hides(self, key: bytes) -> bool:
         """Say whether bad bytes may hold the end with this key."""
         return any(before < key < after for before, after in self.gaps)
+
+
+def queue_table(source: ByteSource, tree: Tree, rules: BrokerRules) -> QueueTable:
+    """Read the ends in the database that a broker with these settings has."""
+    folder = database_folder(rules)
+    return read_queue_table(source, find_database(tree.children(folder), folder))
+
+
+def stored_ends(source: ByteSource, tree: Tree, rules: BrokerRules) -> dict[QueueKey, int] | None:
+    """Return the queue offset after each queue's last entry; None if the queues are in files.
+
+    Raises StoreError if any end cannot be read.
+    """
+    if not rules.rocksdb_queues:
+        return None
+    table = queue_table(source, tree, rules)
+    if table.unread:
+        raise StoreError(gap_text(table.unread))
+    if table.damaged:
+        path, reason = table.damaged
+        raise StoreError(f"{path}: the ends of queues cannot be read: {reason}")
+    return {key: min(end.queue_offset, MAX_LONG - 1) + 1 for key, end in table.ends.maxima.items()}
 
 
 def read_queue_table(source: ByteSource, database: StoredDatabase) -> QueueTable:

@@ -22,16 +22,17 @@ from store_io.broker.queues.combination import (
     reads_rocksdb,
 )
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.broker.queues.start_databases import database_folder, folder_refusal
+from store_io.broker.queues.start_databases import folder_refusal
 from store_io.broker.recovery import AskedRecovery, Fold
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.queue_kind import QUEUE_GROUP_COUNT, QUEUES, leftover_task
 from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinQueue, TwinResult, TwinTask, least_offset
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask
-from store_io.kinds.rocksdb_queues.queue_table import KnownEnds, QueueTable, read_queue_table
+from store_io.kinds.rocksdb_queues.queue_table import KnownEnds, QueueTable, queue_table
 from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
 from store_io.log.entries.queue_keys import queue_prefix
+from store_io.log.entries.queue_store import QueuePaths
 from store_io.log.entries.stored_entries import EntryReader, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
@@ -39,7 +40,7 @@ from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening, Refusals, rebuilt
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import KnownQueues
-from store_io.rocksdb.database import NO_DATABASE, find_database
+from store_io.rocksdb.database import NO_DATABASE
 from store_io.source.byte_source import ByteSource
 
 RANGE_ENTRIES = 1_000_000  # of a database, in one task
@@ -119,8 +120,7 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
             reasons = Refusals(by_settings=combination_refusal(rules), at_last=late_combination_refusal(rules))
         if not (rules.rocksdb_queues or double_write):
             return QueueDatabase(opening.source, reasons=reasons)
-        folder = database_folder(rules)
-        table = read_queue_table(opening.source, find_database(opening.tree.children(folder), folder))
+        table = queue_table(opening.source, opening.tree, rules)
         if table.unread:
             opening.gaps.cannot_read(table.unread)
         opening.unmodelled += _unmodelled(table, opening.loaded, rules)
@@ -144,6 +144,10 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
         if copy[self].serves == Serves.LIGHT:
             stored = frozenset(key for key in stored if key[0].startswith(LMQ_PREFIX))
         return replace(task, database=table.database, stored_queues=stored)
+
+    def queue_paths(self, copy: OpenedCopy, paths: QueuePaths) -> QueuePaths:
+        table = copy[self].served_table
+        return paths if table is None else replace(paths, database=table.database, stored=frozenset(table.ends.maxima))
 
     def nothing_found(self) -> RocksQueueResults:
         return RocksQueueResults()

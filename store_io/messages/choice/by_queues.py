@@ -33,7 +33,7 @@ from store_io.log.entries.file_entries import read_entries, unit_bytes, valid_en
 from store_io.log.entries.queue_store import is_used
 from store_io.messages.message_filter import ALL, MessageFilter
 from store_io.messages.message_search import SingleMessages
-from store_io.messages.open_store import OpenStore, QueueFiles
+from store_io.messages.open_store import NoQueueFiles, OpenStore, QueueFiles
 from store_io.source.byte_source import ByteSource, OpenFiles
 
 MOST_LED_OUT = 1 << 17  # that are looked at, of each queue
@@ -60,7 +60,7 @@ def entries_led_out(store: OpenStore, wanted: MessageFilter) -> int:
         for queue in store.queues():
             if queue.key[0] in wanted.topics and queue.key[1] in wanted.queue_ids and not queue.batch and queue.files:
                 found += _led_out(store, queue.files, wanted, segments)
-    except NotAFile:
+    except (NotAFile, NoQueueFiles):
         return 0
     return found
 
@@ -124,13 +124,13 @@ def choose_by_queues(store: OpenStore, wanted: MessageFilter, segments: Sequence
         return QueueChoice()
     keys = sorted((topic, queue_id) for topic in wanted.topics for queue_id in wanted.queue_ids)
     try:
-        if store.rules.rocksdb_queues:
-            raise _Unsound("they are in RocksDB")
         files = {queue.key: queue for queue in store.queues() if not queue.batch and queue.files}
         with can_do_without("all segments are read then"), closing(OpenFiles(store.source())) as opened:
             return _choice(keys, files, _Log(segments, store.rules, opened), store.source(), wanted, most)
     except _TooMany:
         return QueueChoice()
+    except NoQueueFiles:
+        return QueueChoice(refused="they are in RocksDB")
     except (_Unsound, StoreError) as problem:
         return QueueChoice(refused=str(problem))
 

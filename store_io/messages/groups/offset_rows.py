@@ -21,16 +21,14 @@ from schemas.sources import OFFSETS
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import MAX_LONG, whole_text
 from store_io.broker.loading import Tree
-from store_io.broker.queues.start_databases import database_folder
 from store_io.broker.releases import NEWEST_RELEASE, BrokerRules
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.kinds.config.config_reader import StoreConfig, read_config
 from store_io.kinds.queues.consumequeue_reader import QueueTask, scan_queue
-from store_io.kinds.rocksdb_queues.queue_table import read_queue_table
+from store_io.kinds.rocksdb_queues.queue_table import stored_ends
 from store_io.log.entries.file_entries import read_entries, unit_bytes
 from store_io.messages.message_filter import EVERY_MESSAGE, MessageFilter
 from store_io.messages.open_store import OpenStore, QueueFiles, open_store
-from store_io.rocksdb.database import find_database
 from store_io.source.byte_source import ByteSource, StoreLocation
 from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_cause
@@ -48,17 +46,9 @@ class QueueEnds:
         self._source, self._rules = store.source(), store.rules
         self._found: dict[QueueKey, int | None] = {}
         self._files: dict[QueueKey, QueueFiles] = {}
-        if store.rules.rocksdb_queues:
-            folder = database_folder(store.rules)
-            table = read_queue_table(self._source, find_database(Tree(store.listing.files).children(folder), folder))
-            if table.unread:
-                raise StoreError(gap_text(table.unread))
-            if table.damaged:
-                path, reason = table.damaged
-                raise StoreError(f"{path}: the ends of queues cannot be read: {reason}")
-            self._found |= {key: min(end.queue_offset, MAX_LONG - 1) + 1 for key, end in table.ends.maxima.items()}
-            return
-        for queue in store.queues():
+        ends = stored_ends(self._source, Tree(store.listing.files), store.rules)
+        self._found |= ends or {}
+        for queue in store.queues() if ends is None else ():
             self._files.setdefault(queue.key, queue)  # ordinary ones come first; a topic is of one kind
 
     def of(self, key: QueueKey) -> int | None:

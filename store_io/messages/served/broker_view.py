@@ -25,8 +25,8 @@ from store_io.base.java_compat import MAX_LONG, divide
 from store_io.broker.index_keys import key_hash
 from store_io.broker.message_verdict import Message
 from store_io.broker.prediction import LogFile, Memory
+from store_io.broker.queues.combination import reads_rocksdb
 from store_io.broker.queues.queue_state import QueueFile, QueueState
-from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.log.entries.file_entries import read_file_entries
 from store_io.log.entries.index_entries import entry_position
 from store_io.log.records.message_decode import decode_message
@@ -81,7 +81,7 @@ class BrokerView:
         assert prediction is not None and prediction.settled is not None
         self.audit, self.rules, self.pull = audit, audit.rules, pull
         self.memory: Memory = prediction.settled
-        if audit.copy[ROCKS_QUEUES].served_table is not None:
+        if reads_rocksdb(audit.rules):
             raise StoreError("what consumers get of ConsumeQueues in RocksDB is not modelled: search the messages without --view")
         self._queues = {key: q for key, q in self.memory.queues.items() if isinstance(q, QueueState)}
         self.log = self.memory.log
