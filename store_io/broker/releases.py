@@ -412,6 +412,14 @@ class BrokerRules(ReleaseRules):
         return max(0, count - 3) if found is None else found
 
     @property
+    def numbers_inner_messages(self) -> bool:
+        """Say whether an inner batch outside of BatchConsumeQueues takes up a queue offset for each of its messages.
+
+        It has one entry there (rocksdb.md 2).
+        """
+        return self.rocksdb_queues
+
+    @property
     def is_slave(self) -> bool:
         """Say whether the log comes, or may come, from a master. A master's id is 0, and a negative one waits for its role.
 

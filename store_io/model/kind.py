@@ -30,6 +30,7 @@ from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 if TYPE_CHECKING:
+    from store_io.log.entries.queue_store import QueuePaths
     from store_io.log.scan.segment_scan import SegmentTask
     from store_io.model.audit_request import AuditRequest
     from store_io.model.evidence import Evidence
@@ -167,6 +168,10 @@ class Kind(Generic[Facts, Results, View]):
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Return a segment's task with what the kind needs of the log's scans."""
         return task
+
+    def queue_paths(self, copy: OpenedCopy, paths: QueuePaths) -> QueuePaths:
+        """Return the paths of entries that consumers are served, with those of the kind. BatchConsumeQueues are left out."""
+        return paths
 
     def nothing_found(self) -> Results:
         """Return the results before any task has run. A kind without tasks has None."""

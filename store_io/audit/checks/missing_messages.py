@@ -107,7 +107,7 @@ def _skipped(evidence: Evidence, view: QueueView) -> Ranges:
         return []
     own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
     own = own[np.argsort(positions[own], kind="stable")]
-    steps = "messages" if evidence.copy.rules.rocksdb_queues else "records"
+    steps = "messages" if evidence.copy.rules.numbers_inner_messages else "records"
     ends = rows["queue_offset"][own] + rows[steps][own]
     firsts, places = rows["queue_offset"][own], positions[own]
     until = np.where(

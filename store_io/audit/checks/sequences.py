@@ -63,8 +63,8 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
     own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
     own = own[np.argsort(positions[own], kind="stable")]
     rows = rows[own]
-    keyed = evidence.copy.rules.rocksdb_queues  # an inner batch has one entry there, and takes as many queue offsets as messages
-    firsts, steps = rows["queue_offset"], rows["messages" if view.batch or keyed else "records"]
+    inner = evidence.copy.rules.numbers_inner_messages
+    firsts, steps = rows["queue_offset"], rows["messages" if view.batch or inner else "records"]
     if not (np.abs(firsts) > FAR).any() and (firsts[1:] == firsts[:-1] + steps[:-1]).all():
         return []
     left = evidence.leftovers.get(view.key)
@@ -82,7 +82,7 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
     before = after_entries = -1  # a start of a broker continues after the last entry, whatever the batch there holds
     for i, run in enumerate(runs):
         first = run.first
-        if expected is None or first == expected or keyed and first == after_entries:
+        if expected is None or first == expected or inner and first == after_entries:
             expected, before, after_entries = first + run.steps, run.end, first + run.records
             continue
         following = runs[i + 1].first if i + 1 < len(runs) else None

@@ -18,8 +18,7 @@ from store_io.audit.healing.record_changes import MOST_RECORD_BYTES, RecordChang
 from store_io.audit.healing.witnesses import LogOrder, Misplaced, Says, by_entry
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.queue_kind import QUEUES
-from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
+from store_io.kinds.all_kinds import KINDS
 from store_io.log.entries.queue_store import QueuePaths, QueueStore, open_queue_store
 from store_io.log.records.framing import PLAIN
 from store_io.log.records.message_columns import RecordCheck
@@ -136,9 +135,10 @@ class HealTask:
 
 def queue_paths(copy: OpenedCopy) -> QueuePaths:
     """Return the paths of the entries of a copy's queues. BatchConsumeQueues are not asked."""
-    table = copy[ROCKS_QUEUES].served_table
-    database, stored = (table.database, frozenset(table.ends.maxima)) if table is not None else (None, frozenset())
-    return QueuePaths(copy[QUEUES].served.files, {}, {}, database, stored)
+    paths = QueuePaths({}, {}, {})
+    for kind in KINDS:
+        paths = kind.queue_paths(copy, paths)
+    return paths
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from store_io.base.errors import StoreError
 from store_io.base.packed import PackedWhenMany, opened
 from store_io.base.tasks import NotRead, PartlyRead, Task, unpacked
 from store_io.broker.prediction import Needs, Prediction, ScanId
-from store_io.broker.queues.combination import light_expected
 from store_io.broker.recovery import AskedRecovery
 from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.queues.queue_kind import QUEUES
@@ -344,8 +343,7 @@ class StoreRounds:
         if self.views:
             return
         copy, found = self._copy, self.collected
-        light = light_expected(copy.rules)
-        known = KnownQueues(self._read_queues, batch_topics=copy.batch_topics, topics=copy.known_topics, lmq_expected=light)
+        known = KnownQueues(self._read_queues, batch_topics=copy.batch_topics, topics=copy.known_topics)
         for kind in KINDS:
             known = kind.known_queues(copy, known)
         damaged = any(self._request.was_damaged(s.path) for s in found.segments)  # then any entry may lead to what is gone there

@@ -23,6 +23,7 @@ from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
 from store_io.kinds.queues.queue_names import topic_names
 from store_io.log.entries.file_entries import read_file_entries
+from store_io.log.entries.queue_store import QueuePaths
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
@@ -152,6 +153,9 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
             lmq=light_expected(copy.rules),
         )
 
+    def queue_paths(self, copy: OpenedCopy, paths: QueuePaths) -> QueuePaths:
+        return replace(paths, queues=copy[self].served.files)
+
     def nothing_found(self) -> QueueResults:
         return QueueResults()
 
@@ -189,7 +193,8 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
         return {key: summary for key, summary in found.summaries.items() if (key in own) is served}
 
     def known_queues(self, copy: OpenedCopy, known: KnownQueues) -> KnownQueues:
-        return replace(known, files=copy[self].served.files, folders=copy[self].served.folders)
+        served = copy[self].served
+        return replace(known, files=served.files, folders=served.folders, lmq_expected=light_expected(copy.rules))
 
     def holders(self, found: QueueResults) -> Iterable[QueueSummary]:
         return found.summaries.values()
