@@ -122,7 +122,7 @@ def _plans(now: Round) -> list[KeyedQueuePlan]:
     assert known is not None
     own = (plan_keyed_queue(v, log, known.ends) for _, v in sorted(_own_views(now).items()) if not now.gives_up(v))
     alone = [plan for plan in own if plan is not None]
-    now.made.add(alone)  # twins are told of by the files' plans
+    now.made.add(alone)  # of twins the files' plans speak
     in_files = {key: view for key, view in now.in_files.items() if not now.gives_up(view)}
     return [*plan_twins(in_files, now.targets.queues, log), *alone]
 
