@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Rebuilt:
-    """The results of all rounds so far: each queue as it was made last, and rows of the report on the others.
+    """The results of all rounds so far: each queue as it was made last, and rows of the report.
 
     in_place: queues that have no entry elsewhere than a repair would put it.
     timers: on the timer's files; None if they fit.
@@ -109,7 +109,7 @@ class KindRepair:
     """
 
     def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
-        """Change the kind's files so that this refusal is gone; return False if it is about no file of the kind.
+        """Change the kind's files so that this refusal is gone. Return False if it is about none of them.
 
         reason: the refusal in words. No file that holds a message of the log comes here.
         """
@@ -137,7 +137,7 @@ class KindRepair:
         return False
 
     def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[Row]:
-        """Yield a row of the report on each position that is beyond the end of its queue, or of the log."""
+        """Yield a row of the report on each position beyond the end of its queue, or of the log."""
         return iter(())
 
     def set_back(self, work: Work, final: Audited, rows: Sequence[Row]) -> dict[str, int]:

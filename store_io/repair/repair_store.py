@@ -229,7 +229,7 @@ def _audit_edited_log(work: Work, begun: Begun) -> Audited:
 
 
 def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
-    """Make anew what follows from the log, until the new store's audit finds nothing to rebuild, or rebuilding does not help.
+    """Make anew what follows from the log, until an audit finds nothing to rebuild, or rebuilding does not help.
 
     At last the kinds make what follows from that audit.
     """

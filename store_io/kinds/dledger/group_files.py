@@ -30,7 +30,7 @@ WINDOW_BYTES = 1 << 20
 
 
 class LedgerRepair(KindRepair):
-    """The files of a DLedger group; its log is planned by `ledger_plan`, and those made of it are steps of that plan."""
+    """The files of a DLedger group. `ledger_plan` plans its log, and the files that are made of it."""
 
     def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
         ledger = audit.copy.loaded.ledger

@@ -70,7 +70,7 @@ class QueueRepair(KindRepair):
                 _write_fill(work.writer, plan.folder, plan.file_bytes(rules), fill)
 
     def lead_to(self, work: Work, audit: Audited, added: Added) -> bool:
-        """Make a queue whose one entry leads to the record, if the release looks for its start in queues in files."""
+        """Make a queue whose one entry leads to the record, if a start is looked for in queues in files."""
         if work.rules.clean_start_by_queues and not work.rules.rocksdb_queues:
             folder, reason = f"{QUEUES}/{bridges.TOPIC}/0", "leads a start to the added segment"
             work.steps.add(REBUILD_QUEUE, folder, start=0, end=layout.ENTRY_BYTES, reason=reason, kept={"entries": 1})

@@ -54,9 +54,10 @@ OTHER_TABLES = {INDEX_FAMILY: "the index", TRANSACTION_FAMILY: "transactions"}
 
 
 class TimerRepair(KindRepair):
-    """The timer log, its wheel and its checkpoint: made anew at last, by what the new store's audit says of waiting messages.
+    """The timer log, its wheel and its checkpoint, made anew at last.
 
-    A start corrects the timer's position itself (TimerLog, TimerCheckpoint; formats.md 14).
+    Which messages wait follows from the new store's audit. A start corrects the timer's position itself (TimerLog,
+    TimerCheckpoint; formats.md 14).
     """
 
     def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:

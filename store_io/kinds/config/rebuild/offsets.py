@@ -46,7 +46,7 @@ class ConfigRepair(KindRepair):
 
 
 def unknown_topics(final: Audited, ends: Mapping[QueueKey, int]) -> list[str]:
-    """Return the topics of queues that a producer would ask for and that config/ does not name; [] if it names none at all."""
+    """Return the topics of queues that producers would ask for and config/ does not name. [] if it names none at all."""
     config = final.copy[CONFIG].tables
     asked_for = {topic for topic, _ in ends if is_asked_for(topic)} - config.built_in_topics
     return sorted(asked_for - set(config.topics)) if config.topics is not None else []
