@@ -21,7 +21,7 @@ from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import ledger_folder
 from store_io.kinds.all_kinds import KINDS
 from store_io.model.evidence import Evidence
-from store_io.model.facts.named_files import name_fault, sized, unrecognised
+from store_io.model.facts.named_files import name_fault, size_finding, unrecognised
 from store_io.model.log_map import MISSING
 from store_io.source import store_dir
 from store_io.source.byte_source import folder_of, name_of
@@ -90,10 +90,10 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             found.append(unrecognised(entry, "a directory among the segments" if is_folder(entry) else name_fault(start)))
             continue
         if entry.size == 0 and not unread:
-            found.append(sized(Code.SEGMENT_EMPTY, entry, size, severity_in(Code.SEGMENT_EMPTY, Case.IN_THE_WAY)))
+            found.append(size_finding(Code.SEGMENT_EMPTY, entry, size, severity_in(Code.SEGMENT_EMPTY, Case.IN_THE_WAY)))
             continue
         if entry.size != size and not unread:
-            found.append(replace(sized(Code.SEGMENT_WRONG_SIZE, entry, size), message=_length_fault(entry, size)))
+            found.append(replace(size_finding(Code.SEGMENT_WRONG_SIZE, entry, size), message=_length_fault(entry, size)))
         if start % size:
             found.append(Finding(Code.SEGMENT_MISNAMED, entry.path, expected=f"a multiple of {size}", actual=name))
         elif name != f"{start:020d}":

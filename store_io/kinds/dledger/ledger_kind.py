@@ -23,7 +23,7 @@ from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, DataWalk, LedgerT
 from store_io.kinds.dledger.unit_reader import UnitTask, read_texts
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.facts.named_files import sized, unrecognised
+from store_io.model.facts.named_files import size_finding, unrecognised
 from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import name_of
@@ -75,7 +75,7 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
             if is_folder(entry) or parse_number(name_of(entry.path), 64) is None:
                 yield unrecognised(entry, "not an index file of DLedger: a start ends at it")
             elif entry.size != layout.INDEX_FILE_BYTES:
-                yield sized(Code.LEDGER_INDEX_WRONG_SIZE, entry, layout.INDEX_FILE_BYTES)
+                yield size_finding(Code.LEDGER_INDEX_WRONG_SIZE, entry, layout.INDEX_FILE_BYTES)
 
     def nothing_found(self) -> LedgerWalks:
         return LedgerWalks()

@@ -21,7 +21,7 @@ from store_io.log.entries.index_entries import IndexFileRef, read_header
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.facts.named_files import name_fault, sized, unrecognised
+from store_io.model.facts.named_files import name_fault, size_finding, unrecognised
 from store_io.model.kind import Kind, Opening, rebuilt
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import name_of
@@ -64,7 +64,7 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             elif is_folder(entry):
                 yield unrecognised(entry, "a directory where an index file is expected")
             elif entry.size != rules.index_file_bytes:
-                yield sized(Code.INDEX_FILE_WRONG_SIZE, entry, rules.index_file_bytes)
+                yield size_finding(Code.INDEX_FILE_WRONG_SIZE, entry, rules.index_file_bytes)
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan hold messages against all files of the index.

@@ -9,7 +9,7 @@ from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.base.java_compat import parse_number
 from store_io.broker.loading import Tree, is_folder
 from store_io.broker.releases import BrokerRules
-from store_io.model.facts.named_files import name_fault, sized, unrecognised
+from store_io.model.facts.named_files import name_fault, size_finding, unrecognised
 from store_io.rocksdb.private_folder import is_database, is_database_name
 from store_io.source.byte_source import name_of
 from store_io.source.store_dir import UNREAD_KINDS
@@ -54,10 +54,10 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
             continue
         files += 1
         if entry.size == 0 and not unread:
-            found.append(sized(Code.QUEUE_FILE_EMPTY, entry, size, severity_in(Code.QUEUE_FILE_EMPTY, Case.IN_THE_WAY)))
+            found.append(size_finding(Code.QUEUE_FILE_EMPTY, entry, size, severity_in(Code.QUEUE_FILE_EMPTY, Case.IN_THE_WAY)))
             continue
         if entry.size != size and not unread:
-            found.append(sized(Code.QUEUE_FILE_WRONG_SIZE, entry, size))
+            found.append(size_finding(Code.QUEUE_FILE_WRONG_SIZE, entry, size))
         if expected is not None and start != expected:
             found.append(Finding(Code.QUEUE_FILE_MISSING, f"{folder}/{expected:020d}", message="a gap in the queue's files"))
         expected = start + size

@@ -17,6 +17,6 @@ def name_fault(start: int | None) -> str:
     return "its name is no number" if start is None else "its name is a negative number"
 
 
-def sized(code: Code, entry: StoreFile, size: int, severity: str = "") -> Finding:
+def size_finding(code: Code, entry: StoreFile, size: int, severity: str = "") -> Finding:
     """Return the finding on a file of another length than the configured one."""
     return Finding(code, entry.path, severity=severity, expected=f"{size} bytes", actual=f"{entry.size} bytes")
