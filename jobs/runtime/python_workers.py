@@ -103,9 +103,9 @@ def _load() -> None:
     import pyspark.daemon
     import pyspark.worker  # noqa: F401
 
-    from store_io.log.records.commitlog_columns import link
+    from store_io.log.records.commitlog_columns import warm_up_decoder
 
-    link()
+    warm_up_decoder()
     gc.freeze()
 
 

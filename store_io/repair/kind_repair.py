@@ -90,7 +90,7 @@ class Round:
         return frozenset(settled.queues) if settled is not None else frozenset()
 
     def gives_up(self, view: QueueView) -> bool:
-        """Say whether policy broker leaves out a queue: its topic was deleted, and the release has it not in memory."""
+        """Say whether policy broker leaves out a queue: its topic was deleted, and the release would not load it."""
         return view.deleted_topic and self.work.request.policy == BROKER and view.key not in self._served
 
 

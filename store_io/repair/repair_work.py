@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from schemas.advice import Gap
+from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import MappedFile, Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.healing.changes import DEFAULT_RISK
@@ -25,6 +26,7 @@ from store_io.wording.gaps import gap_text
 if TYPE_CHECKING:  # what is needed at the end is loaded while the copy is made
     from store_io.repair.unsaved import Unsaved
 
+ANOTHER_LOG = "the log, or how it ends, is another one"  # why what is made of its messages is made anew
 KEPT_ROWS = "rows"  # a folder of the writer `aside`
 
 RunTasks = Callable[[Sequence[Task], str], list[Any]]
@@ -194,6 +196,11 @@ class Work:
     def tree(self) -> Tree:
         """Its names as they are now."""
         return Tree(list_store(self.location).files)
+
+    @property
+    def log_changed(self) -> bool:
+        """Whether the log is another one than in the copy, or ended otherwise, by what was done so far."""
+        return any(step.file.partition("/")[0] in (COMMITLOG, ABORT_FILE) for step in self.steps.done)
 
     def forget_rows(self) -> None:
         """Remove what scans have kept: it was taken, or the log is about to be another one."""

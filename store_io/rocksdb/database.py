@@ -1,4 +1,5 @@
-"""A database of a copy, read as ranges of its keys in batches of columns. A process that may die of what it reads does it.
+"""A database of a copy, read as ranges of its keys in batches of columns. A separate process reads it, as bad bytes may end
+that process.
 
 One process per `Database`, one answer at a time; the next reader of an audit takes it over (`kept_open`). Memory is bounded on
 both sides: the process has a limit of its own, and a batch ends at BATCH_ROWS entries or BATCH_BYTES. Whatever the bytes are, the

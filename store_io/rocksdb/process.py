@@ -1,5 +1,5 @@
-"""A process of our own that works with RocksDB, how it is started and how it ends. The library may take its memory or its
-life.
+"""A process of our own that works with RocksDB, how it is started and how it ends. Bad bytes may make the library take all
+of the process's memory, or end the process.
 
 It runs a program of the project by that program's text, which works from an archive of the project too, and finds packages where
 we do.

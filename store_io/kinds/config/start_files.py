@@ -1,4 +1,4 @@
-"""Files and databases that a start reads and this audit does not judge: those whose load() refuses, visibly broken ones, names.
+"""Files and databases that a start reads and this audit does not judge: which stop a load(), which are visibly broken.
 
 Nothing here says what a sound file holds, or what an entry of such a database means (`start_databases` lists the databases). Each
 entry is read, so that bad bytes are found wherever they lie. A verdict over a store that has any of these names them

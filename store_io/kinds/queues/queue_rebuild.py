@@ -9,12 +9,11 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.advice import Refusal
-from schemas.checkpoint_layout import ABORT_FILE
 from schemas.finding_codes import Code
 from schemas.rows import RUN_QUEUE, Finding, QueueKey
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
+from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.broker.loading import Tree, is_folder, why_no_folder
-from store_io.broker.queues.combination import combination, reads_rocksdb
+from store_io.broker.queues.combination import combination
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.start_databases import database_folder
 from store_io.kinds.queues.queue_kind import QUEUES as KIND
@@ -34,7 +33,6 @@ from store_io.source.byte_source import name_of
 from store_io.wording.refusals import refusal_sentence
 
 _FOLDERS = QUEUES, BATCH_QUEUES, EXT
-ANOTHER_LOG = "the log, or how it ends, is another one"
 _STRAY = "no queue of the store"
 _STALE_DATABASE = "of a database that the release writes and never reads, and which knows another log"
 _ZERO = "a broker takes it for an entry of the log's first segment"
@@ -90,7 +88,7 @@ def file_views(audit: Audited) -> Mapping[QueueKey, QueueView]:
     copy, views = audit.copy, audit.views
     if not copy[KIND].double_write:
         return views
-    if reads_rocksdb(copy.rules):
+    if not copy[KIND].serves:
         written, read, expected = copy[KIND].written, audit.evidence.other_queues, copy.rules.multi_dispatch
         known = KnownQueues(read, written.files, written.folders, copy.batch_topics, copy.known_topics, expected)
         views = queue_views(audit.segments, known)
@@ -177,11 +175,6 @@ def _prepare_queue(work: Work, plan: QueuePlan, tree: Tree) -> None:
                 writer.create(f"{plan.folder}/{start:020d}", size)
 
 
-def changes_log(work: Work) -> bool:
-    """Whether the log is another one than in the copy, or ended otherwise, by what was done so far."""
-    return any(step.file.partition("/")[0] in (COMMITLOG, ABORT_FILE) for step in work.steps.done)
-
-
 def _remove_strays(work: Work, audit: Audited) -> None:
     """Remove what a broker takes for a queue, or cannot read, and is none."""
     tree, folders = audit.tree, set(audit.copy[KIND].written.folders.values())
@@ -191,7 +184,7 @@ def _remove_strays(work: Work, audit: Audited) -> None:
                 written_only = bool(work.rules.value("rocksdbCQDoubleWriteEnable")) and is_database_name(name_of(topic.path))
                 if written_only and work.rules.combined_queues and kind == database_folder(work.rules):
                     continue
-                if not written_only or changes_log(work):
+                if not written_only or work.log_changed:
                     work.remove(topic.path, _STALE_DATABASE if written_only else _STRAY, tree)
                 continue
             for child in tree.children(topic.path):

@@ -14,7 +14,7 @@ from schemas.rocksdb_layout import CURRENT, FOLDER, SEPARATE_FOLDER
 from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
 from store_io.broker.loading import Tree
 from store_io.broker.queues.start_databases import database_folder
-from store_io.kinds.queues.queue_rebuild import ANOTHER_LOG, changes_log, is_in_rocksdb_alone, new_log
+from store_io.kinds.queues.queue_rebuild import is_in_rocksdb_alone, new_log
 from store_io.kinds.rocksdb_queues.database_task import DatabaseTask, NewQueue
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import KeyedQueuePlan, plan_keyed_queue, plan_twins
@@ -23,7 +23,7 @@ from store_io.repair.derived.rebuild_tasks import RAW_ENTRY_DTYPE, RawFile, RawQ
 from store_io.repair.kind_repair import Added, KindRepair, Round
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_DATABASE
-from store_io.repair.repair_work import Work, unused_name
+from store_io.repair.repair_work import ANOTHER_LOG, Work, unused_name
 from store_io.repair.writing.database_writer import WrittenDatabase
 from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import name_of
@@ -98,7 +98,7 @@ def _reasons(now: Round) -> tuple[str, ...]:
     if work.request.with_earlier and any(view.begins_again for view in audit.views.values()):
         return (Code.QUEUE_BEGINS_AGAIN,)
     gone = any(step.file.startswith(f"{folder}/") and is_database_name(name_of(step.file)) for step in work.steps.done)
-    if gone or changes_log(work):
+    if gone or work.log_changed:
         return (ANOTHER_LOG,)
     return (LIGHT_MISSING,) if twice and any(view.missing for view in _own_views(now).values()) else ()
 

@@ -14,14 +14,13 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import Row
-from store_io.kinds.queues.queue_rebuild import ANOTHER_LOG, changes_log
 from store_io.kinds.rocksdb_tables.rocksdb_tables import given_up_halves
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.rocksdb_tables.table_rebuild_tasks import SpoolTask, TablesTask
 from store_io.repair.kind_repair import KindRepair, Round
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TABLES, bytes_at
-from store_io.repair.repair_work import Work, unused_name
+from store_io.repair.repair_work import ANOTHER_LOG, Work, unused_name
 from store_io.repair.writing.database_writer import INDEX, TABLE_FAMILIES, TIMERS, TRANSACTIONS, Family, WrittenDatabase
 from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import name_of
@@ -53,7 +52,7 @@ class TableRepair(KindRepair):
         if used is None or not reasons:
             return
         new = tuple(family for family, wanted in ((INDEX, used.index), (TRANSACTIONS, used.transactions)) if wanted)
-        kept = (TIMERS,) if changes_log(work) else TABLE_FAMILIES
+        kept = (TIMERS,) if work.log_changed else TABLE_FAMILIES
         sources = _Sources(new, tuple(family for family in kept if family not in new))
         made.tables = _write(work, now.before, audit, sources, reasons)
 
@@ -70,7 +69,7 @@ def _reasons(work: Work, audit: Audited, made: bool) -> tuple[str, ...]:
     if blamed or made:
         return blamed
     gone = any(step.file.partition("/")[0] == FOLDER for step in work.steps.done)
-    return (ANOTHER_LOG,) if gone or changes_log(work) else ()
+    return (ANOTHER_LOG,) if gone or work.log_changed else ()
 
 
 def _write(work: Work, before: Audited, audit: Audited, sources: _Sources, reasons: Sequence[str]) -> Row:

@@ -42,7 +42,7 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
     unclean = evidence.copy.unclean
     found = [_softened(finding, view, unclean) for finding in view.files.findings]
     found += _missing(view, evidence)
-    found += _wheel(view) if not evidence.was_not_opened(layout.TIMER_WHEEL) else []
+    found += _wheel(view)
     found += _units(view, unclean)
     found += _check(view, evidence)
     if not evidence.broken:

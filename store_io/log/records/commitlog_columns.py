@@ -77,7 +77,7 @@ def _first_refused(stretch: Stretch, check: RecordCheck, columns: Columns, known
     return int(first["position"]) - header
 
 
-def link() -> None:
+def warm_up_decoder() -> None:
     """Decode and digest nothing, with arguments of the types that every scan has.
 
     So compiled code is in memory before there is anything to decode: loading it from numba's cache takes 0.2 s.

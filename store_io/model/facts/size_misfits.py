@@ -1,4 +1,4 @@
-"""Sizes in a broker.conf that no file of the copy has. It is probably another store's then, and much else follows from that."""
+"""Sizes in a broker.conf that no file of the copy has. It is probably another store's broker.conf, and much else follows."""
 
 from __future__ import annotations
 
