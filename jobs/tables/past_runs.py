@@ -142,9 +142,14 @@ class History:
             raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
 
     @cached_property
+    def _known(self) -> list[Row]:
+        """Return all rows of `runs`, with names and times alone. They are read once: each run is a file or more."""
+        return self._runs.ask(["run_id", "store", "started_at", *COLUMNS])
+
+    @cached_property
     def names(self) -> StoreNames:
         """Return the names of the stores of all runs."""
-        return StoreNames(self._runs.ask(["run_id", "store", *COLUMNS]))
+        return StoreNames(self._known)
 
     def query(
         self,
@@ -180,8 +185,11 @@ class History:
 
         run_ids: only these runs'; None is for all.
         """
-        stored = None if store is None else self.names.as_stored(store)
-        rows = self._runs.ask(["run_id", "store", "started_at", *columns], _where(run_ids, stored))
+        if columns or run_ids is not None:
+            stored = None if store is None else self.names.as_stored(store)
+            rows = self._runs.ask(["run_id", "store", "started_at", *columns], _where(run_ids, stored))
+        else:
+            rows = self._known
         return [row for row in one_per_run(self.names.named(rows)) if store in (None, row["store"])]
 
     def _table(self, name: str) -> DeltaQuery:
