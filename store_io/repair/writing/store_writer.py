@@ -60,7 +60,7 @@ class Flushed:
 
     def forget(self, folder: str) -> None:
         """Note that a folder of that path is gone, or another one, with all that was in it."""
-        below = folder.rstrip("/") + "/"
+        below = folder + "/"
         with self._lock:
             for path in {*self._writes, *self._flushed}:
                 if path == folder or path.startswith(below):
@@ -86,8 +86,7 @@ class Flushed:
     def done(self, path: str, state: int) -> None:
         """Note that it was flushed after `state` was taken."""
         with self._lock:
-            if not self._open[path]:
-                self._flushed[path] = state
+            self._flushed[path] = state
 
 
 COPY_BYTES = 16 << 20  # copied by one call of the system

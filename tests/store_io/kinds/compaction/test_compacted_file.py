@@ -111,6 +111,17 @@ def test_an_entry_that_leads_elsewhere_and_its_record(store: Store) -> None:
     assert {f.code for f in scan(store).findings} == {"compacted_entry_wrong", "compacted_record_unlisted"}
 
 
+def test_an_entry_whose_record_would_end_after_the_file(store: Store) -> None:
+    sound = scan(store)
+    assert sound.ends is not None and sound.ends.last is not None
+    at = (sound.ends.leading - 1) * BATCH_ENTRY_BYTES
+    change(store, 1, at + 8, struct.pack(">i", LOG_FILE - (sound.ends.last.phy_offset - LAST) + 1))
+    change(store, 0, sound.ends.last.phy_offset - LAST, bytes(8))
+    assert [(f.code, f.start, f.message) for f in scan(store).findings] == [
+        ("compacted_entry_wrong", at, "no record begins where it leads")
+    ]
+
+
 @pytest.mark.parametrize(("unclean", "severity"), [(False, REBUILDABLE), (True, NOTE)])
 def test_records_after_the_last_entry(unclean: bool, severity: str, store: Store) -> None:
     """A kill between a record and its entry leaves that."""

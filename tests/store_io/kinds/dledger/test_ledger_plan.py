@@ -45,6 +45,8 @@ def mended(store: LedgerStore, policy: str) -> tuple[list[int], list[int]]:
     done = repaired(store.root, target, plan, policy)
     assert (done.exit_code, done.report["problems"]) == (0, [])
     assert numbers(told)["steps"] == done.report["steps"]
+    for row in done.report["bridges"]:
+        assert row["phy_offset"] == int(Path(row["file"]).name) + row["start"]
     entries, own = log_of(target)
     last = entries[-1][0]
     assert (target / FOLDER / "checkpoint").read_text() == f"committedIndex={last}\nendIndex={last}\n"

@@ -55,7 +55,12 @@ def test_shifted_entries_are_told_where_they_stand() -> None:
 
 @pytest.mark.parametrize(
     ("used", "holes"),
-    [([(0, 4)], []), ([(0, 2), (4, 6)], [(40, 80)]), ([(0, 9), (11, 12)], [(180, 200), (0, 20)])],
+    [
+        ([(0, 4)], []),
+        ([(0, 2), (4, 6)], [(40, 80)]),
+        ([(0, 8), (10, 12)], [(160, 200)]),
+        ([(0, 9), (11, 12)], [(180, 200), (0, 20)]),
+    ],
 )
 def test_zero_entries_between_used_ones(used: list[tuple[int, int]], holes: list[tuple[int, int]]) -> None:
     assert [(f.start, f.end) for f in hole_findings(view_of(used=used))] == holes

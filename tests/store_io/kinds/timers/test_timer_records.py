@@ -65,6 +65,7 @@ def test_rolled_deleting_and_odd_ones(tmp_path: Path) -> None:
     assert rows["unique"][2] == rows["unique"][3] == rows["unique"][0]
 
 
-def test_more_than_may_be_held_are_counted(tmp_path: Path) -> None:
-    rows, dropped = rows_of(tmp_path, [message(i, TIME) for i in range(7)], most=5)
-    assert len(rows) == 5 and dropped == 2
+@pytest.mark.parametrize("window", [700, 4 << 20])
+def test_more_than_may_be_held_are_counted(tmp_path: Path, window: int) -> None:
+    rows, dropped = rows_of(tmp_path, [message(i, TIME + i) for i in range(15)], most=9, window=window)
+    assert rows["out_time"].tolist() == [*range(TIME, TIME + 9)] and dropped == 6

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -185,16 +186,17 @@ def test_a_name_that_exists_is_never_replaced(by_the_system: bool, tmp_path: Pat
 HOLE, WINDOW = 1 << 16, 1 << 14
 
 
-@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize("way", ["by the system", "through a window", "without knowing its holes"])
 def test_a_copy_has_the_same_bytes_holes_and_time_and_says_how_far_it_came(
-    local: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """local: the system copies. Else through a window, as from a source that is no folder."""
     monkeypatch.setattr(store_writer, "COPY_BYTES", WINDOW)
     monkeypatch.setattr(store_writer, "WINDOW_BYTES", WINDOW)
     monkeypatch.setattr(store_writer.StoreFileWriter, "_clone", lambda *_: False)
-    if not local:
+    if way != "by the system":  # as from a source that is no folder
         monkeypatch.setattr(LocalFile, "descriptor", lambda _: None)
+    if way == "without knowing its holes":  # as if the file changed while it is copied
+        monkeypatch.setattr(LocalFile, "next_hole", lambda _, at: at)
     root = tmp_path / "source"
     root.mkdir()
     with (root / "file").open("wb") as file:
@@ -206,8 +208,11 @@ def test_a_copy_has_the_same_bytes_holes_and_time_and_says_how_far_it_came(
         writer.copy(open_source(StoreLocation(str(root))), "file", "to", 10**18, said.append)
         copied = Path(writer.root) / "to"
         assert copied.read_bytes() == (root / "file").read_bytes() and copied.stat().st_mtime_ns == 10**18
-        assert copied.stat().st_blocks <= (root / "file").stat().st_blocks < 4 * HOLE // 512
-    assert said == [0, HOLE + WINDOW, HOLE + WINDOW + 4096]
+        assert copied.stat().st_blocks <= 2 * WINDOW // 512  # the windows that hold data
+        writer.copy(open_source(StoreLocation(str(root))), "file", "again", 0)
+        assert time.time() - (Path(writer.root) / "again").stat().st_mtime < 3600  # a time that nobody knows is none to keep
+    whole = range(HOLE + WINDOW, 4 * HOLE + 1, WINDOW)
+    assert said == [0, *(whole if way == "without knowing its holes" else (HOLE + WINDOW, HOLE + WINDOW + 4096))]
 
 
 @pytest.mark.parametrize("holes", [True, False])
