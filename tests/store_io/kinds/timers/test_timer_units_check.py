@@ -12,24 +12,29 @@ from tests.support.stores.timers import DELETE, ROLL, timer_store
 
 
 @pytest.mark.parametrize(
-    ("at", "form", "value", "said"),
+    ("number", "at", "form", "value", "said"),
     [
-        (28, ">q", 3, "a timer message at physical offset 3"),
-        (36, ">i", 5, "size"),
-        (40, ">i", 5, "topic hash"),
-        (24, ">i", 3_607_000, "time"),
-        (12, ">i", 1 | DELETE, "the mark of a message that deletes"),
+        (0, 36, ">i", 5, "size"),  # of the message with which the log begins
+        (7, 28, ">q", 3, "a timer message at physical offset 3"),
+        (7, 36, ">i", 5, "size"),
+        (7, 40, ">i", 5, "topic hash"),
+        (7, 24, ">i", 3_607_000, "time"),
+        (7, 12, ">i", 1 | DELETE, "the mark of a message that deletes"),
     ],
 )
-def test_each_field(tmp_path: Path, at: int, form: str, value: int, said: str) -> None:
+def test_each_field(tmp_path: Path, number: int, at: int, form: str, value: int, said: str) -> None:
     made = timer_store(tmp_path / "store")
     path = made.root / "timerlog" / f"{0:020d}"
     data = bytearray(path.read_bytes())
-    struct.pack_into(form, data, 52 * 7 + at, value)
+    struct.pack_into(form, data, 52 * number + at, value)
     path.write_bytes(data)
     found = [f for f in product.audit(made.root, "5.3.3", made.conf).findings if f.code == "timer_unit_wrong"]
     assert any(said in (f.expected or "") for f in found)
-    assert all((f.file, f.start, f.end) == (f"timerlog/{0:020d}", 52 * 7, 52 * 8) for f in found if said in (f.expected or ""))
+    assert all(
+        (f.file, f.start, f.end) == (f"timerlog/{0:020d}", 52 * number, 52 * (number + 1))
+        for f in found
+        if said in (f.expected or "")
+    )
 
 
 def test_a_rolled_unit_comes_before_its_messages_time(tmp_path: Path) -> None:

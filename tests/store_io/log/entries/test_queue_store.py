@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,6 +56,22 @@ def test_entries_in_files_are_one_array_with_zeros_where_no_file_is(tmp_path: Pa
     moved = replace(file, start=7)  # no entry begins there
     assert not FileQueueStore(open_source(task.location), QueuePaths({KEY: (moved,)}, {}, {})).entries(KEY).read(0, 1)["size"]
     store.close()
+
+
+def test_ext_units_are_found_wherever_they_lie(tmp_path: Path) -> None:
+    """Some from what is read ahead, others behind it, and none that a file does not hold whole."""
+    (tmp_path / "ext").mkdir()
+    files = tuple(MappedFile(f"ext/{start}", start, 100) for start in (1000, 1100))
+    for file in files:
+        units = [struct.pack(">hqqh", 32, file.start + at, at, 0) + bytes(12) for at in (0, 32, 64)]
+        (tmp_path / file.path).write_bytes(b"".join(units) + bytes(4))
+    source = open_source(StoreLocation(str(tmp_path)))
+    units = FileQueueStore(source, QueuePaths({}, {}, {KEY: files})).ext_units(KEY)
+    assert units is not None
+    for offset in (1032, 1064, 1000, 1164, 1132):
+        assert units.at(offset) == (offset, offset % 100) and units.place(offset) == (f"ext/{offset // 100}00", offset % 100)
+    assert [units.at(offset) for offset in (999, 1096, 1081, 1200)] == [None] * 4
+    assert units.at(1012) is None  # its size is none of a unit
 
 
 def test_holes_of_a_queue_file_are_not_read_for_entries(tmp_path: Path) -> None:
