@@ -329,3 +329,22 @@ def test_neighbouring_segments_share_no_entry_and_leave_none(
     assert borders == sorted(borders)
     if (phys[1:] >= phys[:-1]).all():
         assert borders == [1 + int(np.searchsorted(phys, at)) for at in range(0, 5100, 50)]
+
+
+@pytest.mark.parametrize(
+    ("found", "partners", "decided"),
+    [
+        ([(9, 9), (1, 1), (2, 2)], [1, 2], (2, 3)),
+        ([(2, 2), (7, 7)], [-1, 0], (2, 1)),
+        ([(9, 9), (8, 8), (1, 7)], [-1, -1], (0, 0)),  # one half of a pair weighs no more than what would be left out for it
+    ],
+)
+def test_two_ends_of_streams_are_aligned_by_their_pairs(
+    found: list[tuple[int, int]], partners: list[int], decided: tuple[int, int]
+) -> None:
+    """Each entry: physical offset and hash of a key. The two that are expected: (1, 1) and (2, 2)."""
+    expected, there = np.zeros(2, index_merge.EXPECTED_DTYPE), np.zeros(len(found), index_merge.FOUND_DTYPE)
+    expected["phy_offset"] = expected["key_hash"] = [1, 2]
+    there["phy_offset"], there["key_hash"] = np.array(found).T
+    paired, *ends = index_merge._align(expected, there, True)
+    assert (paired.tolist(), tuple(ends)) == (partners, decided)

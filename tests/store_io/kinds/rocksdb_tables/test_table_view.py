@@ -37,15 +37,16 @@ def logged(of: Prints) -> LogTable:
     return LogTable(of, spans=HourSpans(of.stretch, np.full((len(of.stretch), 2), HOUR)))
 
 
-def test_what_lies_before_the_first_entry_and_behind_the_mark_is_no_difference() -> None:
+@pytest.mark.parametrize("begin", [0, 1000])
+def test_what_lies_before_the_first_entry_and_behind_the_mark_is_no_difference(begin: int) -> None:
     log, index = prints(s0=3, s1=5, s2=7, s4=9, s5=2), prints(s1=4, s2=7)
     hours = np.array([HOUR])
-    stretches = Stretches(0, 600, 100)
-    found = index_difference(logged(log), IndexTable(index, first=150, mark=460, hours=hours), stretches, WHOLE)
+    stretches = Stretches(begin, begin + 600, 100)
+    found = index_difference(logged(log), IndexTable(index, first=begin + 150, mark=begin + 460, hours=hours), stretches, WHOLE)
     assert (found.wanted, found.before_same_hour, found.after_mark, found.missing, found.strange) == ([1, 4], 3, 2, 0, 0)
     nothing = index_difference(logged(log), IndexTable(), stretches, WHOLE)
     assert (nothing.wanted, nothing.before, nothing.after_mark, nothing.hours.count) == ([], 0, 26, 0)
-    marked = index_difference(logged(log), IndexTable(mark=460), stretches, WHOLE)
+    marked = index_difference(logged(log), IndexTable(mark=begin + 460), stretches, WHOLE)
     assert (marked.wanted, marked.after_mark, marked.hours) == ([], 2, AbsentHours(24, HOUR, HOUR))
 
 

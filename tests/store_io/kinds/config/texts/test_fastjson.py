@@ -216,6 +216,12 @@ def test_what_releases_make_of_topics(text: bytes | str, entries: str) -> None:
     assert taken(text) == entries
 
 
+@pytest.mark.parametrize("rules", ALL)
+@pytest.mark.parametrize("before", ["", '"x":1,', '"x":1,,'])
+def test_what_is_no_white_space_before_a_name_is_none_before_a_later_one(before: str, rules: ConfigRules) -> None:
+    assert load(f'{{"topicConfigTable":{{"T":{{{before}\x0b"perm":1}}}}}}', "topics", rules) is None
+
+
 GROUP = '{"subscriptionGroupTable":{"g":{"consumeEnable":%s}}}'
 
 
