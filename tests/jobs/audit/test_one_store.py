@@ -29,6 +29,7 @@ from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.fleets import Fleet, HereRunner, audited_fleet
 from tests.support.answers.repaired import planned_options, repaired
+from tests.support.damage import invert_byte
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.small_repairs import small_store
@@ -47,9 +48,7 @@ def made(folder: Path, number: int) -> StoreArgument:
 
 def damaged(store: StoreArgument, file: str, at: int) -> None:
     (path, *_) = sorted((Path(store.path) / file).iterdir())
-    data = bytearray(path.read_bytes())
-    data[at] ^= 0x55
-    path.write_bytes(data)
+    invert_byte(path, at, 0x55)
 
 
 @pytest.fixture(scope="module")

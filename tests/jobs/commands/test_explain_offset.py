@@ -11,6 +11,7 @@ import pytest
 
 from jobs import entry
 from store_io.broker.releases import NEWEST_RELEASE
+from tests.support.damage import invert_byte
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import (
     COMPRESSED,
@@ -94,9 +95,7 @@ def flip(store: Store, record: Record, name: str, bit: int = 1) -> None:
     """Invert a bit in the last byte of one field."""
     at, size = field_position(record, name)
     path = store.segment_of(record)
-    data = bytearray(path.read_bytes())
-    data[store.position_of(record) + at + size - 1] ^= bit
-    path.write_bytes(data)
+    invert_byte(path, store.position_of(record) + at + size - 1, bit)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from store_io.base.times import LAST_TIME_MS
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import invert_byte
 from tests.support.stores import builders
 from tests.support.stores.builders import Message, Record, StoreBuilder
 from tests.support.stores.corpus_tools import cases
@@ -165,9 +166,7 @@ def test_messages_behind_damage_are_marked_and_text_that_is_none_is_replaced(tmp
     store = odd_store(tmp_path / "store")
     broken = store.records[20]
     path = store.segment_of(broken)
-    data = bytearray(path.read_bytes())
-    data[store.position_of(broken) + 4] ^= 0xFF
-    path.write_bytes(data)
+    invert_byte(path, store.position_of(broken) + 4, 0xFF)
     audit, rows = written(store.root, "5.4.0", store.broker_conf, tmp_path / "out")
     dispatcher = builders.Dispatcher("5.4.0", batch_topics=audit.batch_topics, lmq=True)
     rest = [r for r in store.records if r.at != broken.at]

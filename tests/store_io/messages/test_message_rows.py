@@ -20,6 +20,7 @@ from store_io.messages.message_filter import MessageFilter
 from store_io.messages.message_rows import message_schema, scan_messages
 from store_io.messages.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import invert_byte
 from tests.support.stores import builders
 from tests.support.stores.builders import Message, Record, StoreBuilder
 from tests.support.stores.corpus_tools import cases
@@ -227,9 +228,7 @@ def test_messages_behind_damage_are_plausible_and_what_is_damaged_is_none(tmp_pa
     assert {row["status"] for row in rows_of(store.root)} == {"valid"}
     broken = store.records[20]
     path = store.segment_of(broken)
-    data = bytearray(path.read_bytes())
-    data[store.position_of(broken) + 4] ^= 0xFF
-    path.write_bytes(data)
+    invert_byte(path, store.position_of(broken) + 4, 0xFF)
     segment = broken.at - broken.at % store.sizes.segment
     wanted = []
     for r in store.records:

@@ -17,6 +17,7 @@ from store_io.messages.message_search import search
 from store_io.messages.open_store import OpenStore, first_store_time, open_store
 from store_io.messages.question import ByTimes, Narrowing, Question, open_search
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import invert_byte
 from tests.support.stores import builders
 from tests.support.stores.builders import Message, Store, StoreBuilder
 
@@ -100,8 +101,6 @@ def test_segments_by_their_first_times(tmp_path: Path) -> None:
     assert chosen(22, 29) == [2, 5]
     assert chosen(None, 5) == [0, 5]
     first = written.root / "commitlog" / f"{1024:020d}"
-    data = bytearray(first.read_bytes())
-    data[4] ^= 1
-    first.write_bytes(data)
+    invert_byte(first, 4, 1)
     assert first_store_time(store.source(), store.rules, store.segments()[2]) is None
     assert chosen(40, 41) == [1, 2, 3, 4, 5]

@@ -15,17 +15,10 @@ from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.writing.store_writer import StoreFileWriter
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import content, run_tasks
+from tests.support.damage import invert_byte
 
 BODY = 90  # a byte in the body of a segment's first message
 REBUILDING, AUDITING = "rebuilding queues and index", "auditing the new store"
-
-
-def flip(path: Path, position: int) -> None:
-    with path.open("r+b") as file:
-        file.seek(position)
-        byte = file.read(1)
-        file.seek(position)
-        file.write(bytes([byte[0] ^ 1]))
 
 
 def repaired_with(
@@ -70,7 +63,7 @@ def test_a_message_that_changes_after_its_checksum_was_taken(
     root, plan, _ = damaged
     segment = min((root / "commitlog").iterdir()).name
     outcome, said = repaired_with(
-        lambda folder: flip(folder / "commitlog" / segment, BODY), REBUILDING, root, plan, tmp_path / "new", policy
+        lambda folder: invert_byte(folder / "commitlog" / segment, BODY), REBUILDING, root, plan, tmp_path / "new", policy
     )
     assert AUDITING in said[said.index(REBUILDING) :]
     assert outcome.exit_code == 20 and any(segment in problem for problem in outcome.report["problems"])
@@ -85,8 +78,7 @@ def test_an_entry_that_is_not_what_was_written_is_made_again(
 
     def damage(folder: Path) -> None:
         path = max((p for p in (folder / part).rglob("*") if p.is_file()), key=lambda p: (p.stat().st_blocks, p.name))
-        data = path.read_bytes()
-        flip(path, len(data.rstrip(b"\0")) - 1)
+        invert_byte(path, len(path.read_bytes().rstrip(b"\0")) - 1)
 
     outcome, said = repaired_with(damage, AUDITING, root, plan, tmp_path / "new", "broker")
     assert outcome.exit_code == 0 and said.count(AUDITING) > 1

@@ -20,6 +20,7 @@ from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from store_io.source.local_folder import LocalFile
 from tests.support.answers.repaired import content, plan_of, previewed, repaired
+from tests.support.damage import invert_byte
 from tests.support.stores import corpus_tools, dledger_stores
 from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.corpus_tools import Case
@@ -71,9 +72,7 @@ def test_a_source_that_changes_while_it_is_copied(
 
     def copy(self: Any, source: Any, path: str, *words: Any) -> None:
         if path.endswith(last.name):  # planned, and none of its bytes copied; other files are copied beside it
-            data = bytearray(last.read_bytes())
-            data[100] ^= 1
-            last.write_bytes(data)
+            invert_byte(last, 100, 1)
             os.utime(last, ns=(1, 1))
         real(self, source, path, *words)
 

@@ -14,6 +14,7 @@ from store_io.replicas.replica_compare import OtherCopy, ReplicaTask, compare_se
 from store_io.replicas.replica_parts import ReplicaPart, State
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.gaps import gap_text
+from tests.support.damage import invert_byte
 from tests.support.stores.builders import Message, Record, Sizes, StoreBuilder
 
 SEGMENT = 4096
@@ -75,9 +76,7 @@ def test_what_cannot_be_read_there_is_not_known(made: Copies, tmp_path: Path) ->
 def test_a_byte_that_differs_is_told_with_its_field(made: Copies, tmp_path: Path) -> None:
     at = made[1][3].at
     other = other_of(made, tmp_path)
-    data = bytearray((tmp_path / NAME).read_bytes())
-    data[at + layout.STORE_TIMESTAMP_POSITION + 7] ^= 1
-    (tmp_path / NAME).write_bytes(data)
+    invert_byte((tmp_path / NAME), at + layout.STORE_TIMESTAMP_POSITION + 7, 1)
     (piece,) = compared(made, other).pieces
     where = at + layout.STORE_TIMESTAMP_POSITION + 7
     difference = piece.differences[1]

@@ -17,6 +17,7 @@ from store_io.rocksdb import database as database_module
 from store_io.rocksdb import private_folder
 from store_io.rocksdb.database import Database, DatabaseDamaged, DatabaseUnread
 from store_io.source.byte_source import StoreLocation, open_source
+from tests.support.damage import invert_byte
 from tests.support.stores.rocksdb_stores import write_database
 
 PAIRS = [(b"key%05d" % i, b"value%d" % i) for i in range(3000)]
@@ -67,9 +68,7 @@ def test_one_key_is_looked_up_in_the_newest_table(store: Path) -> None:
         )
     (table,) = [path for path in (store / "db").glob("*.sst") if path.stat().st_size > 4096]
     write_database(store / "db", {"default": [(b"key00100", b"new")], "other": []})
-    data = bytearray(table.read_bytes())
-    data[100] ^= 1
-    table.write_bytes(data)
+    invert_byte(table, 100, 1)
     with opened(store) as database:
         assert database.get("default", b"key00100") == b"new"
         with pytest.raises(DatabaseDamaged):
@@ -110,19 +109,13 @@ def manifest(folder: Path) -> Path:
     return next(folder.glob("MANIFEST-*"))
 
 
-def flip(path: Path, at: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[at] ^= 1
-    path.write_bytes(data)
-
-
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a bad block": (lambda f: flip(table(f), 100), "*.sst"),
+    "a bad block": (lambda f: invert_byte(table(f), 100), "*.sst"),
     "a missing table": (lambda f: table(f).unlink(), "*.sst"),
     "a cut table": (lambda f: os.truncate(table(f), 500), "*.sst"),
     "a garbage table": (lambda f: table(f).write_bytes(random.Random(1).randbytes(table(f).stat().st_size)), "*.sst"),
     "a garbage MANIFEST": (lambda f: manifest(f).write_bytes(random.Random(1).randbytes(3000)), "MANIFEST-*"),
-    "a bit of MANIFEST": (lambda f: flip(manifest(f), 30), "MANIFEST-*"),
+    "a bit of MANIFEST": (lambda f: invert_byte(manifest(f), 30), "MANIFEST-*"),
     "a missing MANIFEST": (lambda f: manifest(f).unlink(), "MANIFEST-*"),
     "a cut CURRENT": (lambda f: (f / "CURRENT").write_bytes(b"MANIF"), "CURRENT"),
     "no CURRENT": (lambda f: (f / "CURRENT").unlink(), "CURRENT"),
@@ -144,7 +137,7 @@ def test_damage_is_one_sentence_with_its_file(store: Path, what: str) -> None:
 def test_entries_before_a_bad_block_are_given(tmp_path: Path) -> None:
     pairs = [(b"key%06d" % i, random.Random(i).randbytes(20)) for i in range(9000)]
     write_database(tmp_path / "store" / "db", {"default": pairs})
-    flip(table(tmp_path / "store" / "db"), table(tmp_path / "store" / "db").stat().st_size // 2)
+    invert_byte(table(tmp_path / "store" / "db"), table(tmp_path / "store" / "db").stat().st_size // 2)
     got = []
     with opened(tmp_path / "store") as database, pytest.raises(DatabaseDamaged):
         for batch in database.scan("default"):

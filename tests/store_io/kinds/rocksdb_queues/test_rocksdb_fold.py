@@ -10,6 +10,7 @@ import pytest
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
 from store_io.kinds.config.config_kind import CONFIG
 from tests.support.answers import product
+from tests.support.damage import invert_byte
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import Case
@@ -243,9 +244,7 @@ def test_5_1_4_has_queues_in_files(tmp_path: Path) -> None:
 def test_bad_bytes_where_the_end_mark_is(release: str, tmp_path: Path) -> None:
     store = keyed_store(tmp_path / "s", release).write()
     table = min((store.root / "consumequeue").glob("*.sst"), key=lambda path: path.stat().st_size)
-    data = bytearray(table.read_bytes())
-    data[20] ^= 1
-    table.write_bytes(data)
+    invert_byte(table, 20, 1)
     audit = product.audit(store.root, release, store.broker_conf)
     assert "queue_database_damaged" in {f.code for f in audit.above_note}
     assert audit.broker is not None and "end mark" in audit.broker["refusal"]
@@ -311,9 +310,7 @@ def test_bad_entries_that_a_compaction_meets(release: str, clean: bool, tables: 
     store.write()
     folder = store.root / "consumequeue"
     table = max(folder.glob("*.sst"), key=lambda path: path.stat().st_size)
-    data = bytearray(table.read_bytes())
-    data[100] ^= 1
-    table.write_bytes(data)
+    invert_byte(table, 100, 1)
     audit = product.audit(store.root, release, store.broker_conf)
     assert "queue_database_damaged" in {f.code for f in audit.above_note}
     assert (audit.broker is not None) is judged

@@ -18,6 +18,7 @@ from store_io.kinds.rocksdb_tables.table_view import LOOKED_AT, hour_keys, index
 from store_io.model import log_map as lm
 from store_io.model.log_map import LogMap
 from tests.support.answers import product
+from tests.support.damage import invert_byte
 from tests.support.stores.rocksdb_tables import TableStore, table_store
 
 HOUR = 3_600_000
@@ -111,9 +112,7 @@ def test_counts_are_whole_where_not_all_is_looked_at(looked_at: int, tmp_path: P
 def test_bad_bytes_and_too_many_are_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = table_store(tmp_path / "store").write()
     for table in (made.root / "rocksdbstore").glob("*.sst"):
-        data = bytearray(table.read_bytes())
-        data[30] ^= 1
-        table.write_bytes(data)
+        invert_byte(table, 30, 1)
     audit = product.audit(made.root, "5.5.0", made.conf)
     assert "rocksdbstore" in audit.outcome.not_judged and "rocksdbstore_damaged" in {f.code for f in audit.above_note}
     whole = table_store(tmp_path / "whole").write()

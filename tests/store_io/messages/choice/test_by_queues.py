@@ -19,6 +19,7 @@ from store_io.messages.message_rows import scan_messages
 from store_io.messages.open_store import OpenStore, open_store
 from store_io.messages.scans import MessageScan
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import invert_byte
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 SEGMENT, QUEUE_FILE = 2048, 200  # ten entries a file
@@ -144,9 +145,7 @@ def stale(root: Path) -> None:
 
 def other_size(root: Path) -> None:
     path = queue_file(root, 0, 2)
-    data = bytearray(path.read_bytes())
-    data[31] ^= 1
-    path.write_bytes(data)
+    invert_byte(path, 31, 1)
 
 
 def no_file(root: Path) -> None:
@@ -201,9 +200,7 @@ def test_entries_that_are_not_sound_have_the_whole_log_read(copy: Path, harm: Ca
 def test_a_damaged_message_has_the_whole_log_read(base: Store, copy: Path) -> None:
     record = [r for r in base.records if r.queue_id == 2][3]
     path = copy / "commitlog" / f"{record.at // SEGMENT * SEGMENT:020d}"
-    data = bytearray(path.read_bytes())
-    data[record.at % SEGMENT + 90] ^= 4
-    path.write_bytes(data)
+    invert_byte(path, record.at % SEGMENT + 90, 4)
     assert chosen(opened(copy), 2, (3, 4)).refused == "entry 3 of topic TopicA, queue 2 leads to no such message"
     assert chosen(opened(copy), 2, (4, 5)).ends  # behind the damage, and so plausible: `chosen` has compared its status
 
