@@ -23,7 +23,7 @@ class BenchFailed(StoreError):
 
 @contextlib.contextmanager
 def scratch_folder(parent: str | None, keep: bool) -> Iterator[Path]:
-    """A new folder below `parent` (None: the system's own for such things); removed afterwards unless it is to be kept."""
+    """Yield a new folder below `parent` (None: the system's own for such things); removed afterwards unless it is to be kept."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="store-audit-bench-", dir=parent))
     except OSError as problem:
@@ -64,7 +64,7 @@ def write_pieces(root: Path, pieces: Iterable[Piece | Pairs]) -> None:
 
 
 def can_write(store: SampleStore) -> bool:
-    """Whether what writes this kind is installed."""
+    """Say whether what writes this kind is installed."""
     return store.kind != ROCKSDB or importlib.util.find_spec("rocksdict") is not None
 
 

@@ -49,7 +49,7 @@ class ColdRun:
 
 
 def cold_runs(small: Path, large: Path, out: Path, spark_words: Sequence[str]) -> list[ColdRun]:
-    """The yardstick and what is compared with it.
+    """Return the yardstick and what is compared with it.
 
     small, large: stores.
     out: a folder for the audits' results.

@@ -54,7 +54,7 @@ class Figure:
 
 
 def scan_figures(times: ScanTimes) -> list[Figure]:
-    """The three lines of one body size."""
+    """Return the three lines of one body size."""
     floor, body = times.floor, times.body
     return [
         _against(floor, times, f"floor: read and CRC-32 ({checksum.ENGINE})", floor),
@@ -64,7 +64,7 @@ def scan_figures(times: ScanTimes) -> list[Figure]:
 
 
 def audit_figures(done: AuditTimes, size: int) -> list[Figure]:
-    """The lines of the audits in a session."""
+    """Return the lines of the audits in a session."""
     lines = [
         _timed("first audit in the session, with tables", size, done.first, None),
         _timed("repeated audit, to plan and findings", size, done.audit, AUDIT_LIMIT),
@@ -76,7 +76,7 @@ def audit_figures(done: AuditTimes, size: int) -> list[Figure]:
 
 
 def session_figure(seconds: float) -> Figure:
-    """The line of a Spark session's start."""
+    """Return the line of a Spark session's start."""
     return Figure("start of the session", "", _seconds(seconds))
 
 
@@ -89,7 +89,7 @@ def command_figure(size: int, seconds: float | None) -> Figure:
 
 
 def cold_figures(least: Mapping[str, float] | None) -> list[Figure]:
-    """The plain PySpark session and what is compared with it: whole commands, from their start to their exit code."""
+    """Return the plain PySpark session and what is compared with it: whole commands, from their start to their exit code."""
     if least is None:
         return [Figure("commands, everything installed", "", "not measured: no environment")]
     floor, *rest = least.items()
@@ -130,7 +130,7 @@ def kind_figures(measured: Iterable[KindTimes | str]) -> list[Figure]:
 
 
 def question_figures(times: QuestionTimes) -> list[Figure]:
-    """The lines of questions about messages as a table, first by the wall, then by the processors of all processes."""
+    """Return the lines of questions about messages as a table, first by the wall, then by the processors of all processes."""
     lines = [Figure("first question about messages of a session", "", _seconds(times.first))]
     for what, limit in QUESTION_LIMITS.items():
         seconds, ratio = times.wall[what], times.wall[what] / times.wall[QUESTION_FLOOR]
@@ -143,7 +143,7 @@ def question_figures(times: QuestionTimes) -> list[Figure]:
 
 
 def repair_figures(times: RepairTimes | None) -> list[Figure]:
-    """The lines of one body size: the flushed copy that a repair is held against, as that flushes too, and the repair."""
+    """Return the lines of one body size: the flushed copy that a repair is held against, as that flushes too, and the repair."""
     if times is None:
         return [Figure("repair command", "", "not measured: no environment, or no cp")]
     sizes = [size for size in REPAIR_LIMITS if times.size_bytes >= size * _GIB]
@@ -156,7 +156,7 @@ def repair_figures(times: RepairTimes | None) -> list[Figure]:
 
 
 def load_figures(times: RepairTimes, release: str) -> list[Figure]:
-    """The lines of a copy on which the release itself makes queues and index anew, flushed as a repair is."""
+    """Return the lines of a copy on which the release itself makes queues and index anew, flushed as a repair is."""
     if times.load is None:
         return []
     both = times.flushed + times.load
@@ -167,7 +167,7 @@ def load_figures(times: RepairTimes, release: str) -> list[Figure]:
 
 
 def scale_figures(times: ScaleTimes) -> list[Figure]:
-    """The lines of one shape: what its tasks take, what the driver takes and holds."""
+    """Return the lines of one shape: what its tasks take, what the driver takes and holds."""
     sizes = [(times.segments, "segments"), (times.queues, "queues"), (times.queue_files, "queue files")]
     found = ", ".join(f"{number:,} {what}" for number, what in sizes)
     lines = [
@@ -192,7 +192,7 @@ def scale_figures(times: ScaleTimes) -> list[Figure]:
 
 
 def peak_figure(size: int, peak: int | None) -> Figure:
-    """The line of one segment size."""
+    """Return the line of one segment size."""
     what = f"peak memory of a worker, segment of {size / _GIB:g} GiB"
     if peak is None:
         return Figure(what, _bodies(BODIES[1]), "not known on this system")
@@ -200,7 +200,7 @@ def peak_figure(size: int, peak: int | None) -> Figure:
 
 
 def _against(floor: float, times: ScanTimes | RepairTimes, what: str, seconds: float, limit: float | None = None) -> Figure:
-    """The line of so many seconds over the store's bytes, as a ratio to the floor's."""
+    """Return the line of so many seconds over the store's bytes, as a ratio to the floor's."""
     ratio, text = seconds / floor, f"{limit:g} x floor" if limit else ""
     met = ratio <= limit if limit else None
     return Figure(what, _bodies(times.body), _seconds(seconds), _rate(times.size_bytes, seconds), f"{ratio:.2f}", text, met)
@@ -217,7 +217,7 @@ def _timed(what: str, size: int, seconds: float | None, limit: float | None) -> 
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """The figures as text, columns aligned."""
+    """Return the figures as text, columns aligned."""
     rows = [("", "bodies", "value", "GB/s", "x floor", "limit", "met")]
     rows += [(f.what, f.bodies, f.value, f.rate, f.ratio, f.limit, {None: "", True: "yes", False: "NO"}[f.met]) for f in figures]
     head, *lines = in_columns(rows, range(1, len(rows[0])), [""] * len(rows), Paint(False))

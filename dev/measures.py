@@ -69,7 +69,7 @@ class ScanTimes:
 
 
 def measure_scans(root: Path, bodies: Sequence[int], rounds: int) -> list[ScanTimes]:
-    """The tasks against the floor, by body size. bodies: the nominal one of each segment of the store, in order."""
+    """Return the tasks against the floor, by body size. bodies: the nominal one of each segment of the store, in order."""
     tasks = [task for task in _audit(root).first_tasks() if isinstance(task, SegmentTask)]
     source = open_source(StoreLocation(str(root)))
     buffers = [np.empty(size, np.uint8) for size in FLOOR_BUFFERS]
@@ -154,7 +154,7 @@ class KindTimes:
 
 
 def measure_kind(root: Path, kind: str, settings: str, rounds: int) -> KindTimes:
-    """The whole audit of the store against the floor. settings: of its broker.conf."""
+    """Return the whole audit of the store against the floor. settings: of its broker.conf."""
     request = AuditRequest(root.name, StoreLocation(str(root)), RELEASE, settings)
     source, outcome = open_source(request.location), run_local(request)
     if outcome.exit_code or outcome.findings:
@@ -209,7 +209,8 @@ def measure_audits(started: Session, root: Path, out: Path, rounds: int, dataset
 
 
 def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
-    """Seconds (to plan and findings, for the tables): what `jobs.audit.run_audit.run_with` does, with a clock between the two."""
+    """Return seconds (to plan and findings, for the tables): what `jobs.audit.run_audit.run_with` does, with a clock between the
+    two."""
     from jobs.audit import run_audit as audit
     from jobs.cli.stores import RESULT
     from jobs.report.files.result_files import RunInfo, result_json

@@ -47,7 +47,7 @@ class LoadTimes:
 
 
 def release_of(jars: Path) -> str:
-    """The release whose jars the folder holds (the lib/ of RocketMQ's own distribution). Raises BenchFailed."""
+    """Return the release whose jars the folder holds (the lib/ of RocketMQ's own distribution). Raises BenchFailed."""
     try:
         found = sorted(match[1] for name in os.listdir(jars) if (match := _STORE_JAR.fullmatch(name)))
     except OSError as problem:
@@ -59,7 +59,7 @@ def release_of(jars: Path) -> str:
 
 
 def measure_loads(root: Path, jars: Path, folder: Path, rounds: int) -> LoadTimes:
-    """The least of the rounds, each in a JVM of its own on a copy below `folder`. Raises BenchFailed."""
+    """Return the least of the rounds, each in a JVM of its own on a copy below `folder`. Raises BenchFailed."""
     release, copy = release_of(jars), folder / "peer"
     best = {"kept": float("inf"), "rebuilt": float("inf")}
     for _ in range(rounds):
@@ -75,7 +75,7 @@ def measure_loads(root: Path, jars: Path, folder: Path, rounds: int) -> LoadTime
 
 
 def measure_load(root: Path, jars: Path) -> float:
-    """Seconds of one load(), which changes the store. The JVM's own start does not count. Raises BenchFailed."""
+    """Return seconds of one load(), which changes the store. The JVM's own start does not count. Raises BenchFailed."""
     with _jvm(jars) as jvm:
         try:
             store = _message_store(jvm, root)
@@ -114,7 +114,7 @@ def _made(kind: Any, *arguments: Any) -> Any:
 
 @contextmanager
 def _jvm(jars: Path) -> Iterator[Any]:
-    """A JVM with these jars, driven by Spark's own py4j."""
+    """Yield a JVM with these jars, driven by Spark's own py4j."""
     import pyspark
     from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 

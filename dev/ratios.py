@@ -49,7 +49,10 @@ def write(path: str, kind: str, measured: Mapping[str, float]) -> None:
 
 
 def compared(kept: Mapping[str, float], measured: Mapping[str, float]) -> tuple[str, bool]:
-    """(a table of both, whether one that was measured is worse by more than 10 %). All ratios are the better the smaller."""
+    """Return (a table of both, whether one that was measured is worse by more than 10 %).
+
+    All ratios are the better the smaller.
+    """
     rows = [("ratio", "kept", "now", "change", "")]
     worse = False
     for name, ratio in measured.items():

@@ -140,7 +140,7 @@ def asked_of(command: Command) -> Asked:
 
 
 def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
-    """All parts that were asked for, in the order of the table. Stores that are not needed any more are removed."""
+    """Return all parts that were asked for, in the order of the table. Stores that are not needed any more are removed."""
     from jobs.runtime import session
 
     own_words = spark_words
@@ -201,7 +201,7 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
 
 
 def _kinds(folder: Path, asked: Asked) -> Iterator[KindTimes | str]:
-    """The times of each kind, one store after the other; the name of one that cannot be made here."""
+    """Yield the times of each kind, one store after the other; the name of one that cannot be made here."""
     for kind in KINDS:
         store = kind_store(asked.kinds_size, kind)
         if not can_write(store):
@@ -230,7 +230,7 @@ def audit_store(size: int, body: int = BODIES[1]) -> SampleStore:
 
 
 def kind_store(size: int, kind: str) -> SampleStore:
-    """Segments full of 1 KiB messages; with timers, one more of these."""
+    """Return segments full of 1 KiB messages; with timers, one more of these."""
     plain = audit_store(size)
     timers = max(100, TIMERS_PER_GIB * size // _GIB) if kind == TIMERS else 0
     return replace(plain, kind=kind, timers=timers)

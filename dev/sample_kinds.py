@@ -59,7 +59,7 @@ class Pairs:
 
 
 def small_file(path: str, text: bytes, file_bytes: int = 0) -> Piece:
-    """A file of these bytes, and of zeros after them."""
+    """Return a file of these bytes, and of zeros after them."""
     return Piece(path, file_bytes or len(text), 0, np.frombuffer(text, np.uint8))
 
 
@@ -77,7 +77,7 @@ def put_headers(chunk: np.ndarray, start: int, rows: np.ndarray, number: int) ->
 
 
 def ledger_units(rows: np.ndarray, number: int) -> Iterator[Piece]:
-    """The index units of these entries."""
+    """Yield the index units of these entries."""
     units = np.zeros(len(rows), dledger_layout.UNIT_DTYPE)
     units["magic"], units["pos"] = dledger_layout.MAGIC, rows["phy_offset"] - dledger_layout.HEADER_BYTES
     units["size"], units["index"] = rows["size"] + dledger_layout.HEADER_BYTES, number + np.arange(len(rows))
@@ -91,7 +91,7 @@ def ledger_units(rows: np.ndarray, number: int) -> Iterator[Piece]:
 
 
 def ledger_texts(entries: int) -> Iterator[Piece]:
-    """The group's two texts, once it has so many entries, all committed."""
+    """Yield the group's two texts, once it has so many entries, all committed."""
     last = entries - 1
     said = f"{dledger_layout.COMMITTED_INDEX}={last}\n{dledger_layout.END_INDEX}={last}\n"
     yield small_file(f"{LEDGER_FOLDER}/{dledger_layout.CHECKPOINT}", said.encode())
@@ -122,7 +122,7 @@ class KeyedQueues:
         return Pairs(rocksdb_layout.FOLDER, rocksdb_layout.ENTRY_FAMILY, pairs)
 
     def close(self) -> Pairs:
-        """The ends, and the mark."""
+        """Return the ends, and the mark."""
         pairs = [(offset_key(rocksdb_layout.MAXIMUM, key), struct.pack(">qq", *end)) for key, end in sorted(self._ends.items())]
         return Pairs(rocksdb_layout.FOLDER, rocksdb_layout.OFFSET_FAMILY, [*pairs, (mark_key(), struct.pack(">q", self._mark))])
 
@@ -131,7 +131,7 @@ class KeyedQueues:
 
 
 def first_epoch() -> Piece:
-    """The epoch file of a master that there always was."""
+    """Return the epoch file of a master that there always was."""
     return small_file(EPOCH_FILE, epoch_text([Epoch(1, 0)]))
 
 

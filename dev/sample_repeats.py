@@ -55,7 +55,7 @@ TEMPLATE_DTYPE = np.dtype(
 
 
 def template_pieces(store: SampleStore) -> Iterator[Piece]:
-    """The first segment of a sample store, to be repeated. Takes as much room as that, and 52 bytes for each message."""
+    """Yield the first segment of a sample store, to be repeated. Takes as much room as that, and 52 bytes for each message."""
     end = count = 0
     for position, data, made in segment_parts(store):
         yield Piece(SEGMENT, store.segment_bytes, position, data)
@@ -72,7 +72,8 @@ def template_pieces(store: SampleStore) -> Iterator[Piece]:
 
 
 def light_template_pieces(queues: int, messages: int, queue_file_bytes: int) -> Iterator[Piece]:
-    """A segment whose messages, all of one ordinary queue, are dispatched into so many light queues, one after the other."""
+    """Yield a segment whose messages, all of one ordinary queue, are dispatched into so many light queues, one after the
+    other."""
     topic, body = b"SampleTopic00", bytes(range(64))
     names = [f"{LMQ_PREFIX}sample{number:07d}" for number in range(queues)]
     before = f"INNER_MULTI_DISPATCH\x01{names[0]}\x02INNER_MULTI_QUEUE_OFFSET\x01".encode()
@@ -150,7 +151,7 @@ class RepeatedLocation(DerivedLocation):
         return ByteSource(self, _Repeated(self), {})
 
     def settings(self) -> str:
-        """The lines of its broker.conf."""
+        """Return the lines of its broker.conf."""
         of = _template(self.root)
         sizes = f"mappedFileSizeCommitLog={of.segment_bytes}\nmappedFileSizeConsumeQueue={of.queue_file_bytes}\n"
         return "messageIndexEnable=false\n" + sizes + (_LIGHT_CONF if of.text_at else "")
@@ -179,7 +180,7 @@ class _Template:
 
     @staticmethod
     def _owners(rows: np.ndarray) -> np.ndarray:
-        """The queue of each row, then the light queue of each that has one."""
+        """Return the queue of each row, then the light queue of each that has one."""
         return np.concatenate([rows["queue"], rows["light"][rows["light"] >= 0]])
 
     @functools.cached_property
@@ -312,7 +313,7 @@ class _Segment(BasicFile):
 
 @njit(cache=True, nogil=True)
 def _put_at(data, at, value, size):  # type: ignore[no-untyped-def]
-    """The big-endian bytes of a number, those of them that are in the buffer."""
+    """Return the big-endian bytes of a number, those of them that are in the buffer."""
     for i in range(size):
         if 0 <= at + i < len(data):
             data[at + i] = (value >> (8 * (size - 1 - i))) & 0xFF

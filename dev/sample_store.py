@@ -98,7 +98,7 @@ class SampleStore:
 
 
 def sample_pieces(store: SampleStore) -> Iterator[Piece | Pairs]:
-    """The store's files. In memory are one chunk, what is derived from it, and the slots of one index file."""
+    """Yield the store's files. In memory are one chunk, what is derived from it, and the slots of one index file."""
     names = [store.topic(number) for number in range(store.topics)]
     (texts, hashes, pool, offsets), chunk, rows = _given(store, names)
     index = _IndexWriter(store)
@@ -172,7 +172,7 @@ def segment_parts(store: SampleStore) -> Iterator[tuple[int, np.ndarray, np.ndar
 
 
 def _timer_pieces(store: SampleStore, store_time: int, index: _IndexWriter) -> Iterator[Piece]:
-    """A segment of timer messages with what is derived from them."""
+    """Yield a segment of timer messages with what is derived from them."""
     base, topic = len(store.bodies) * store.segment_bytes, store.topic(0)
     made = timer_messages(base, store.timers, store_time, topic)
     yield Piece(f"commitlog/{base:020d}", store.segment_bytes, 0, made.data)
@@ -195,7 +195,7 @@ def _small_files(store: SampleStore, names: Sequence[str], last_time: int, index
 
 
 def topic_table(queues: Mapping[str, int]) -> Row:
-    """The table in config/topics.json of topics with so many queues."""
+    """Return the table in config/topics.json of topics with so many queues."""
     row = {"perm": 6, "topicFilterType": "SINGLE_TAG"}
     return {name: {"topicName": name, "readQueueNums": count, "writeQueueNums": count, **row} for name, count in queues.items()}
 
@@ -354,7 +354,7 @@ def _queue_pieces(
 
 
 def _entry_pieces(store: SampleStore, folder: str, number: int, entries: np.ndarray) -> Iterator[Piece]:
-    """Entries that follow one another from this number on, file by file."""
+    """Yield entries that follow one another from this number on, file by file."""
     at, data, file_bytes = number * consumequeue_layout.ENTRY_BYTES, entries.view(np.uint8), store.queue_file_bytes
     while len(data):
         start = at - at % file_bytes
@@ -409,7 +409,7 @@ class _IndexWriter:
         self.last_full_time = 0
 
     def put(self, rows: np.ndarray) -> Iterator[Piece]:
-        """The entries of these messages, and the heads of files that they fill."""
+        """Yield the entries of these messages, and the heads of files that they fill."""
         entries = np.empty(2 * len(rows) * index_layout.ENTRY_BYTES, np.uint8)
         number = 0
         while number < 2 * len(rows):
@@ -422,7 +422,7 @@ class _IndexWriter:
             yield Piece(self._path, self._file_bytes, place, entries[: (number - first) * index_layout.ENTRY_BYTES])
 
     def _begin(self, store_time: int) -> None:
-        """A new file, which begins with the times of the one before (formats.md 6)."""
+        """Begin a new file with the times of the file before (formats.md 6)."""
         stamp = store_time + self._files
         name = time.strftime("%Y%m%d%H%M%S", time.gmtime(stamp // 1000)) + f"{stamp % 1000:03d}"
         if self._files:
@@ -433,7 +433,7 @@ class _IndexWriter:
         self._header[_USED_SLOTS], self._header[_NEXT] = 0, 1
 
     def close(self) -> Iterator[Piece]:
-        """The header and slots of the last file, if there is one."""
+        """Yield the header and slots of the last file, if there is one."""
         if self._path:
             header = np.frombuffer(struct.pack(index_layout.HEADER_FORMAT, *self._header.tolist()), np.uint8)
             yield Piece(self._path, self._file_bytes, 0, np.concatenate([header, self._slots.astype(">i4").view(np.uint8)]))

@@ -48,7 +48,7 @@ def kind() -> str:
 
 
 def machine_text() -> str:
-    """The processor and how busy it is, for the head of a table."""
+    """Return the processor and how busy it is, for the head of a table."""
     busy = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return f"{kind()}; {os.cpu_count()} cores{busy}; Python {platform.python_version()}"
 
@@ -67,7 +67,7 @@ def reset_peak() -> int | None:
 
 
 def peak_bytes() -> int | None:
-    """The most since `reset_peak`."""
+    """Return the most since `reset_peak`."""
     return _size("VmHWM")
 
 

@@ -20,7 +20,7 @@ _SIMPLE = {
 
 
 def arrow_type(of: ColumnType) -> pa.DataType:
-    """A column's type."""
+    """Return a column's type."""
     if isinstance(of, str):
         return _SIMPLE[of]
     if of["type"] == "array":
@@ -31,7 +31,7 @@ def arrow_type(of: ColumnType) -> pa.DataType:
 
 
 def arrow_schema(columns: Iterable[Column]) -> pa.Schema:
-    """The columns in their order, nullable, each with its comment."""
+    """Return the columns in their order, nullable, each with its comment."""
     return pa.schema([pa.field(c.name, arrow_type(c.type), metadata={"comment": c.comment}) for c in columns])
 
 

@@ -357,7 +357,7 @@ class QueueSummary:
     problem: Gap | None = None
 
     def weight(self) -> int:
-        """How many things it holds, of those of which there may be many."""
+        """Return how many things it holds, of those of which there may be many."""
         return len(self.digests) + len(self.findings)
 
 

@@ -86,17 +86,17 @@ def _as_timestamp(column: Column) -> tuple[Column, ...]:
 
 
 def array_of(element: ColumnType) -> ColumnType:
-    """An array without nulls."""
+    """Return an array without nulls."""
     return {"type": "array", "elementType": element, "containsNull": False}
 
 
 def struct_of(*columns: Column) -> dict[str, Any]:
-    """A struct; its fields keep their comments."""
+    """Return a struct; its fields keep their comments."""
     return {"type": "struct", "fields": [field_json(column) for column in columns]}
 
 
 def field_json(column: Column) -> dict[str, Any]:
-    """One column as Spark's schema JSON has it."""
+    """Return one column as Spark's schema JSON has it."""
     return {"name": column.name, "type": column.type, "nullable": True, "metadata": {"comment": column.comment}}
 
 

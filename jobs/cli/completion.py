@@ -46,7 +46,7 @@ _WORDS = {  # command -> what its arguments may be, where these are no paths
 
 
 def _with_value() -> list[str]:
-    """All options, of commands and Spark's, whose next word is their value."""
+    """Return all options, of commands and Spark's, whose next word is their value."""
     own = {option.name for spec in COMMAND_TABLE.values() for option in spec.options if option.metavar}
     return sorted(own | SPARK_OPTIONS)
 
@@ -56,7 +56,7 @@ def _is_path(option: Option) -> bool:
 
 
 def _about(text: str) -> str:
-    """The first line of a help text, as one word of a shell."""
+    """Return the first line of a help text, as one word of a shell."""
     return _quoted(text.splitlines()[0].rstrip("."))
 
 
@@ -110,7 +110,7 @@ complete -F _store_audit {programs}
 
 
 def bash() -> str:
-    """The script for bash 4 and later."""
+    """Return the script for bash 4 and later."""
     values, options = [], []
     for name, spec in COMMAND_TABLE.items():
         for option in filter(choices, spec.options):
@@ -171,7 +171,7 @@ fi
 
 
 def zsh() -> str:
-    """The script for zsh."""
+    """Return the script for zsh."""
     commands = [f"    {name}:{_about(spec.about)}" for name, spec in COMMAND_TABLE.items()]
     options = []
     for name, spec in COMMAND_TABLE.items():
@@ -223,7 +223,7 @@ end"""
 
 
 def fish() -> str:
-    """The script for fish."""
+    """Return the script for fish."""
     lines = [_FISH.format(programs=" ".join(PROGRAMS), program=PROGRAMS[0], valued=" ".join(_with_value()))]
     none = "__store_audit_at"
     for program in PROGRAMS:

@@ -373,7 +373,7 @@ def _other_settings(a: Row, b: Row) -> list[str]:
 
 
 def match_findings(moved: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row], list[Row]]:
-    """(new, grown, fixed, still there though elsewhere) of the places that two runs do not have alike.
+    """Return (new, grown, fixed, still there though elsewhere) of the places that two runs do not have alike.
 
     Each row has the place, `count_a` and `count_b` (null: not in that run), `words_a` and `words_b`. Rows of one code, file and
     queue whose ranges overlap, in either run, are one finding: it has grown if the later run counts more, covers bytes that the

@@ -86,12 +86,12 @@ def export_segment(files: SegmentFiles, part: NamedSegment) -> dict[str, Any]:
 
 
 def write_empty(folder: str, columns: tuple[str, ...]) -> None:
-    """A Parquet file without rows, so that an export without a message still says what its columns are."""
+    """Write a Parquet file without rows, so that an export without a message still says what its columns are."""
     pq.write_table(schema_with_comments(columns).empty_table(), f"{folder}/empty.{PARQUET}")
 
 
 def schema_with_comments(columns: tuple[str, ...]) -> pa.Schema:
-    """The columns as Parquet files hold them; Spark finds types and comments in the metadata."""
+    """Return the columns as Parquet files hold them; Spark finds types and comments in the metadata."""
     chosen = [COLUMNS[name] for name in columns]
     return arrow_schema(chosen).with_metadata({"org.apache.spark.sql.parquet.row.metadata": json.dumps(struct_of(*chosen))})
 
@@ -159,7 +159,7 @@ def _write_parquet(sink: _Sink, batches: Iterator[pa.RecordBatch], scan: Message
 
 
 def _groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """The batches gathered to what is worth a row group."""
+    """Yield the batches gathered to what is worth a row group."""
     waiting: list[pa.RecordBatch] = []
     size = rows = 0
     for batch in batches:

@@ -28,7 +28,7 @@ _LETTERS = 100  # of a name
 
 
 def choice(options: Mapping[str, str], option: str, choices: Sequence[str]) -> str:
-    """The option's value, the first of the choices without it. Raises UsageError."""
+    """Return the option's value, the first of the choices without it. Raises UsageError."""
     value = options.get(option, choices[0])
     if value not in choices:
         raise UsageError(f"{option} {value!r}: one of {', '.join(choices)}")
@@ -36,7 +36,7 @@ def choice(options: Mapping[str, str], option: str, choices: Sequence[str]) -> s
 
 
 def chosen_columns(text: str, body: str, bodies: Sequence[str]) -> tuple[str, ...]:
-    """The columns that --columns names. body: the value of --body, one of bodies. Raises UsageError."""
+    """Return the columns that --columns names. body: the value of --body, one of bodies. Raises UsageError."""
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
         if name not in COLUMNS:

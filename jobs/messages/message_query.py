@@ -56,12 +56,12 @@ class Query:
 
     @property
     def needs_audit(self) -> bool:
-        """Whether what a start would lose must be known."""
+        """Say whether what a start would lose must be known."""
         return self.question.only_lost or LOST in self.columns
 
 
 def read_query(command: Command) -> Query:
-    """The query that the options ask for. Raises UsageError."""
+    """Return the query that the options ask for. Raises UsageError."""
     options = command.options
     form = choice(options, "--format", FORMATS)
     body = choice(options, "--body", BODY_FORMS)
@@ -177,6 +177,6 @@ def tell(fact: Narrowing) -> None:
 
 
 def say(sentence: str) -> None:
-    """A sentence about the answer, beside it."""
+    """Say a sentence about the answer, beside it."""
     sys.stdout.flush()
     print(f"query: {sentence}", file=sys.stderr, flush=True)

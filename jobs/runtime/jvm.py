@@ -194,7 +194,7 @@ def sparks_own() -> bool:
 
 
 def _prepare_process() -> None:
-    """Variables of this process that PySpark, its JVM and numba go by. A foreign Spark's would mix two releases."""
+    """Set variables of this process that PySpark, its JVM and numba go by. A foreign Spark's would mix two releases."""
     for name in _FOREIGN:
         os.environ.pop(name, None)
     # The JVM looks for data sources with the driver's Python: else the first python3 on the PATH, whatever that is.

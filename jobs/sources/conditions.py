@@ -29,7 +29,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_message_filter(condition: Filter) -> tuple[MessageFilter, bool]:
-    """(a filter that keeps at least what the condition keeps, whether it is exact)."""
+    """Return (a filter that keeps at least what the condition keeps, whether it is exact)."""
     path: tuple[str, ...] = getattr(condition, "attribute", ())
     value = getattr(condition, "value", None)
     if len(path) != 1 or value is None:
@@ -54,7 +54,8 @@ def as_message_filter(condition: Filter) -> tuple[MessageFilter, bool]:
 
 
 def as_contents(condition: Filter) -> tuple[Contents, bool] | None:
-    """(contents that each message has which meets the condition, whether only these have); None: it is none on contents."""
+    """Return (contents that each message has which meets the condition, whether only these have); None: it is none on
+    contents."""
     path: tuple[str, ...] = getattr(condition, "attribute", ())
     if path == ("keys",):
         text = getattr(condition, "value", None)
@@ -68,7 +69,7 @@ def as_contents(condition: Filter) -> tuple[Contents, bool] | None:
 
 
 def _bounds(condition: Filter, values: Sequence[int], coarse: bool = False) -> Range:
-    """The half-open range that the condition leaves. coarse: values were rounded down."""
+    """Return the half-open range that the condition leaves. coarse: values were rounded down."""
     low, high = min(values), max(values)
     if isinstance(condition, In | EqualTo | EqualNullSafe):
         return low, high + 1

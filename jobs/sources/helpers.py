@@ -41,7 +41,7 @@ def register(spark: SparkSession) -> None:
 
 
 def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSource]:
-    """The source for a session of so many cores: Spark plans it in a process that cannot ask the session."""
+    """Return the source for a session of so many cores: Spark plans it in a process that cannot ask the session."""
     try:
         cores = spark.sparkContext.defaultParallelism
     except Exception:  # Spark Connect has no context
@@ -50,7 +50,8 @@ def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSour
 
 
 def read(spark: SparkSession, source: str, store: Stores | None = None, **options: object) -> DataFrame:
-    """One source of a store or of several, registered if it was not; options as above, Python's True and False are understood.
+    """Return one source of a store or of several, registered if it was not; options as above, Python's True and False are
+    understood.
 
     store: a path, a pattern, or a list of these; None: the option fleet names them.
     Raises UsageError or another StoreError here, in one sentence, where `load` would show Spark's own error around it.
@@ -71,7 +72,7 @@ def keep(
     sort: Sequence[str] | None = None,
     **options: object,
 ) -> DataFrame:
-    """A copy of messages at `place`, a new folder or URI, for many questions: `read` and `traffic` take it from now on.
+    """Return a copy of messages at `place`, a new folder or URI, for many questions: `read` and `traffic` take it from now on.
 
     form: parquet or delta.  sort: columns by which each file is sorted, so that Spark skips by their statistics; None: topic
     and store time. Options and errors as of `read`: `columns` chooses what the copy has. Questions with other options or
@@ -110,7 +111,7 @@ def lag(spark: SparkSession, store: Stores | None = None, **options: object) -> 
 
 
 def traffic(spark: SparkSession, store: Stores | None = None, per: str = "minute", **options: object) -> DataFrame:
-    """Messages and bytes of each topic by the time at which they were stored, the earliest first.
+    """Return messages and bytes of each topic by the time at which they were stored, the earliest first.
 
     per: second, minute, hour or day, in the session's time zone (session.start has UTC); UsageError for others. Columns: `per`,
     where it begins (null for messages with damaged times), topic, messages, bytes (of whole messages); of several stores `store`
@@ -126,7 +127,7 @@ def traffic(spark: SparkSession, store: Stores | None = None, per: str = "minute
 
 
 def _source_of(source: str, store: Stores | None, options: dict[str, object]) -> tuple[StoreSource, dict[str, str]]:
-    """(the source with these options, the options as Spark passes them)."""
+    """Return (the source with these options, the options as Spark passes them)."""
     if source not in _BY_NAME:
         raise UsageError(f"source {source!r}: {', '.join(_BY_NAME)}")
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}

@@ -79,7 +79,7 @@ class StoreSource(DataSource):
         self.several, self.stores = self._named() if given else (False, [])  # `reader` may know them by its schema
 
     def _named(self) -> tuple[bool, list[StoreArgument]]:
-        """(whether rows name their store, the stores). Paths are absolute: executors have working folders of their own."""
+        """Return (whether rows name their store, the stores). Paths are absolute: executors have working folders of their own."""
         words = {option: self.given[name] for name, option in _STORE_OPTIONS.items() if name in self.given}
         if self.given.get("fleet"):
             if {"path", "paths"} & self.given.keys():
@@ -97,11 +97,11 @@ class StoreSource(DataSource):
 
     @property
     def known(self) -> dict[str, Column]:
-        """Every column by name."""
+        """Return every column by name."""
         return {column.name: column for column in (STORE, *SOURCES[self.source])}
 
     def columns(self) -> tuple[str, ...]:
-        """The chosen columns, in the order in which they were named."""
+        """Return the chosen columns, in the order in which they were named."""
         if "columns" not in self.given:
             return ((STORE.name,) if self.several else ()) + self.default_columns()
         names = tuple(name.strip() for name in self.given["columns"].split(","))
@@ -194,7 +194,7 @@ class StoreSource(DataSource):
         return [note for own in self._of_each(lambda store: self._open(store, arrow).notes()) for note in own]
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
-        """The reader of one store.
+        """Return the reader of one store.
 
         argument: as it was named.
         arrow: the columns to give, without the store's.
@@ -202,7 +202,7 @@ class StoreSource(DataSource):
         raise NotImplementedError
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """An option that is true or false."""
+        """Return an option that is true or false."""
         text = self.given.get(name, str(default)).strip().lower()
         if text not in ("true", "false"):
             raise UsageError(f"option {name}={self.given[name]!r}: true or false")
@@ -210,19 +210,20 @@ class StoreSource(DataSource):
 
 
 def _of_table(given: Mapping[str, str]) -> dict[str, str]:
-    """The options of CREATE TABLE among all that Spark's catalog says of the table: its owner, its place, its properties."""
+    """Return the options of CREATE TABLE among all that Spark's catalog says of the table: its owner, its place, its
+    properties."""
     own = {name.removeprefix("option."): value for name, value in given.items() if name.startswith("option.")}
     return {**own, "path": given["location"]} if "location" in given else own
 
 
 def _plain(schema: StructType) -> list[dict[str, Any]]:
-    """The fields without what `schema` has kept in them."""
+    """Return the fields without what `schema` has kept in them."""
     fields: list[dict[str, Any]] = schema.jsonValue()["fields"]
     return [{**field, "metadata": {k: v for k, v in field["metadata"].items() if k != _OPTIONS_KEY}} for field in fields]
 
 
 def _listed(text: str) -> list[str]:
-    """The paths that Spark passes for a list. Raises UsageError."""
+    """Return the paths that Spark passes for a list. Raises UsageError."""
     try:
         paths = parsed(json.loads, text)
     except ValueError:
@@ -233,7 +234,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _folders(path: str) -> list[str]:
-    """The folders that a pattern of this machine matches, by name; any other path as it is."""
+    """Return the folders that a pattern of this machine matches, by name; any other path as it is."""
     if is_uri(path) or not glob.has_magic(path) or os.path.lexists(path):
         return [path]
     found = sorted(match for match in glob.glob(path) if os.path.isdir(match))
@@ -271,7 +272,7 @@ class StoreReader(DataSourceReader):
         return self.parts()
 
     def notes(self) -> list[str]:
-        """Sentences, each with its source's name, about what was assumed and what is not read."""
+        """Return sentences, each with its source's name, about what was assumed and what is not read."""
         return self.assumed
 
     def parts(self) -> list[InputPartition]:
@@ -359,5 +360,5 @@ class _NoStream(DataSourceStreamReader):
 
 
 def longest_first(files: Iterable[MappedFile]) -> list[InputPartition]:
-    """A partition for each file."""
+    """Return a partition for each file."""
     return [InputPartition(file) for file in sorted(files, key=lambda f: (-f.size, f.start, f.path))]

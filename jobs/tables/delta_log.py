@@ -156,7 +156,7 @@ class DeltaLog:
         return [] if snapshot is None else [self._live_file(row) for row in self._scan_files(snapshot, run_id)]
 
     def _live_file(self, row: Any) -> LiveFile:
-        """A row of the kernel's scan."""
+        """Return a row of the kernel's scan."""
         util = self._jvm.io.delta.kernel.internal.InternalScanFileUtils
         path = str(util.getAddFileStatus(row).getPath())
         statistics = self._added(row).getStatsJson()
@@ -173,7 +173,7 @@ class DeltaLog:
         return [{**row, **own} for row in file.read(columns=present).to_pylist()]
 
     def _read(self, uri: str) -> bytes:
-        """All of a file that does not lie on this machine."""
+        """Return all of a file that does not lie on this machine."""
         stream = self._files.open(self._path(uri))
         try:
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
@@ -181,13 +181,13 @@ class DeltaLog:
             stream.close()
 
     def frame(self) -> DataFrame:
-        """All rows of the newest version, by Spark. The table must exist."""
+        """Return all rows of the newest version, by Spark. The table must exist."""
         return self._started.spark.read.format("delta").load(self.uri)
 
     # ---- the log -----------------------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Whether the table has a version. Raises TablesFailed."""
+        """Say whether the table has a version. Raises TablesFailed."""
         return bool(of_table(self.uri, lambda: self._by_either(DeltaRsLog.exists, lambda: self._snapshot() is not None)))
 
     def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
@@ -211,7 +211,7 @@ class DeltaLog:
             raise
 
     def has_run(self, run_id: str) -> bool:
-        """Whether a run of this id may have rows here."""
+        """Say whether a run of this id may have rows here."""
         if is_local(self.uri) and RUN_ID in self._partition:  # its tasks write there: quicker than a look into the log
             return os.path.exists(hadoop_path(f"{self.uri}/{RUN_ID.name}={run_id}"))
         return bool(of_table(self.uri, lambda: self._live_files(run_id)))
@@ -243,7 +243,10 @@ class DeltaLog:
         log.commit(newest, run_id, files)
 
     def _as_declared(self, log: DeltaRsLog, newest: Any) -> Any:
-        """The newest version, once it has the columns, comments and description of this version of the tool. Raises Raced."""
+        """Return the newest version, once it has the columns, comments and description of this version of the tool.
+
+        Raises Raced.
+        """
         try:
             if self._add_columns({field.name for field in newest.schema().fields}):
                 newest = log.newest()
@@ -366,7 +369,7 @@ class DeltaLog:
 
 
 def _quoted(text: str) -> str:
-    """A text to put between quotes in Spark's SQL."""
+    """Return a text to put between quotes in Spark's SQL."""
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
@@ -381,18 +384,18 @@ def _times_of(rows: pa.Table) -> Bounds:
 
 
 def _literal(make: Any, value: int | str | datetime) -> Any:
-    """A bound as the kernel has it; times in whole milliseconds."""
+    """Return a bound as the kernel has it; times in whole milliseconds."""
     if isinstance(value, datetime):
         return make.ofTimestamp((value - _EPOCH) // timedelta(milliseconds=1) * 1000)
     return make.ofString(value) if isinstance(value, str) else make.ofLong(value)
 
 
 def _is_race(problem: Exception) -> bool:
-    """Whether another writer was quicker, so that a further attempt may succeed."""
+    """Say whether another writer was quicker, so that a further attempt may succeed."""
     java: Any = getattr(problem, "java_exception", None)
     return isinstance(problem, Raced) or (java is not None and any(race in str(java.getClass()) for race in _RACES))
 
 
 def spark_schema(columns: Iterable[Column]) -> StructType:
-    """The columns as Spark has them."""
+    """Return the columns as Spark has them."""
     return StructType.fromJson(struct_of(*columns))

@@ -40,12 +40,12 @@ class DeltaQuery:
         self._names = {field.name for field in self._table.schema().fields} if self._table is not None else set()
 
     def exists(self) -> bool:
-        """Whether the table has a version."""
+        """Say whether the table has a version."""
         return self._table is not None
 
     def ask(self, select: Sequence[str], rest: str = "") -> list[Row]:
-        """Rows. select: columns (one that is younger than the table is null) or expressions ("sum(count) AS count"); in both,
-        and in the rest of the statement ("WHERE ... GROUP BY ..."), names are as in the table.
+        """Return rows. select: columns (one that is younger than the table is null) or expressions ("sum(count) AS count"); in
+        both, and in the rest of the statement ("WHERE ... GROUP BY ..."), names are as in the table.
 
         The table must exist. Raises TablesFailed.
         """
@@ -93,7 +93,7 @@ class DeltaQuery:
 
 
 def text(value: str) -> str:
-    """A text as SQL has it."""
+    """Return a text as SQL has it."""
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -108,6 +108,6 @@ def null(kind: ColumnType) -> str:
 
 
 def one_of(column: str, values: Iterable[str]) -> str:
-    """A condition: the column is one of these. Never true without any."""
+    """Return a condition: the column is one of these. Never true without any."""
     listed = ", ".join(text(value) for value in values)
     return f'"{column}" IN ({listed})' if listed else "FALSE"

@@ -54,7 +54,7 @@ class DeltaRsLog:
         self._partition = list(partition)
 
     def exists(self) -> bool:
-        """Whether the table has a version."""
+        """Say whether the table has a version."""
         return self.newest() is not None
 
     def files(self, run_id: str | None = None) -> list[LiveFile]:
@@ -163,7 +163,7 @@ class DeltaRsLog:
             return None
 
     def _without(self, newest: Any, run_id: str) -> Any:
-        """The newest version, once it has no rows of the run in files that it shares with others. Raises Raced."""
+        """Return the newest version, once it has no rows of the run in files that it shares with others. Raises Raced."""
         from deltalake.exceptions import CommitFailedError
 
         before = newest.version()
@@ -200,7 +200,7 @@ def panics_as_errors() -> Iterator[None]:
 
 
 def live_files(newest: Any, run_id: str | None = None) -> list[LiveFile]:
-    """The files of a version (`DeltaTable`), without those that surely hold no row of the run."""
+    """Return the files of a version (`DeltaTable`), without those that surely hold no row of the run."""
     added = pa.RecordBatchReader.from_stream(newest.get_add_actions(flatten=True)).read_all()  # pa.table() would import pandas
     partition = newest.metadata().partition_columns
     names = {"path", "size_bytes", "modification_time", "num_records", f"min.{RUN_ID.name}", f"max.{RUN_ID.name}"}
@@ -227,7 +227,7 @@ def _added(file: DataFile, partition: Sequence[str]) -> Any:
 
 
 def _as_json(bound: int | str | datetime) -> int | str:
-    """A bound as Delta's log has it: times in UTC, of whole milliseconds."""
+    """Return a bound as Delta's log has it: times in UTC, of whole milliseconds."""
     if isinstance(bound, datetime):
         return bound.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return bound

@@ -47,7 +47,7 @@ class RemoteLog(DeltaLog):
         return by_delta_rs(self._log)
 
     def frame(self) -> DataFrame:
-        """All rows of the newest version; a column that a file lacks is null. Each task reads one file after the other."""
+        """Yield all rows of the newest version; a column that a file lacks is null. Each task reads one file after the other."""
         files = [(file.path, dict(file.values)) for file in self._log.files()]
         names = sorted({name for _, values in files for name in values})
         columns = (*self._columns, *self._partition)
@@ -68,7 +68,7 @@ class RemoteLog(DeltaLog):
 
 
 def _rows(data: bytes, schema: pa.Schema, own: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    """A file's rows in the schema of the table. own: the values of its partition."""
+    """Yield a file's rows in the schema of the table. own: the values of its partition."""
     file = pq.ParquetFile(pa.BufferReader(data))
     for batch in file.iter_batches():
         arrays = [

@@ -151,7 +151,7 @@ class TableCare:
         return True
 
     def unneeded(self, hours: float) -> list[StoredFile]:
-        """Files that no version of the last so many hours has, and that are older than that.
+        """Return files that no version of the last so many hours has, and that are older than that.
 
         hours: a week at most, as Delta's log forgets then which files it has taken out (`delta.deletedFileRetentionDuration`).
         """
@@ -419,7 +419,7 @@ def _reach(row: Row) -> tuple[int, bool]:
 
 
 def months_gone(rows: Sequence[Row], gone: Sequence[str]) -> list[str]:
-    """Months of which every run goes. A row without a month makes none."""
+    """Return months of which every run goes. A row without a month makes none."""
     going = set(gone)
     stays = {row["month"] for row in rows if row["run_id"] not in going}
     return sorted({row["month"] for row in rows if row["month"]} - stays)

@@ -139,7 +139,7 @@ class SparkWorkers:
         self._spark = spark
 
     def at_once(self, size: int) -> int:
-        """How many tasks run at once, for so many bytes to read; 0 if they are not worth Spark."""
+        """Return how many tasks run at once, for so many bytes to read; 0 if they are not worth Spark."""
         return self._spark.session.context.defaultParallelism if self._spark.wanted(size) else 0
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:

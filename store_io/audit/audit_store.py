@@ -39,7 +39,7 @@ from store_io.source.store_dir import changes_since
 
 
 def run_local(request: AuditRequest) -> AuditOutcome:
-    """The whole audit in this process."""
+    """Return the whole audit in this process."""
     return run_audit(request).outcome()
 
 
@@ -109,7 +109,7 @@ class StoreAudit:
         return self._advance(None)
 
     def begin(self) -> None:
-        """Its first tasks are run now: an audit may have waited for other stores."""
+        """Start the clock of the audit: its first tasks are run now, after it may have waited for other stores."""
         self._began = time.monotonic()
 
     def next_tasks(self, results: list[Any]) -> list[Task]:
@@ -187,7 +187,7 @@ class StoreAudit:
             self.gaps.found[:] = [NotAStore(self.copy.no_store).gap()]
 
     def outcome(self) -> AuditOutcome:
-        """All results. The same bytes give the same, but for `seconds`."""
+        """Return all results. The same bytes give the same, but for `seconds`."""
         reasons = len(self.gaps.found)
         try:
             with self._telling_failed_reads():
@@ -223,11 +223,11 @@ class StoreAudit:
 
     @property
     def evidence(self) -> Evidence:
-        """All facts as they are known now."""
+        """Return all facts as they are known now."""
         return self._rounds.evidence()
 
     def segment_addresses(self) -> list[tuple[str, str, int]]:
-        """(path in the store, address on its file system, size) of each segment, for a second listing."""
+        """Return (path in the store, address on its file system, size) of each segment, for a second listing."""
         if self.failed:
             return []
         return [(f.path, self.source.address(f.path), f.size) for f in self.segment_files]
@@ -238,7 +238,7 @@ class StoreAudit:
 
     @property
     def base_task(self) -> SegmentTask:
-        """A segment's task without a segment, from which scans of single segments are made."""
+        """Return a segment's task without a segment, from which scans of single segments are made."""
         return self._rounds.tasks.base
 
     @property

@@ -81,12 +81,12 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
 
 
 def _in_range(file: MappedFile) -> bool:
-    """Whether the physical offsets of a segment are some that a log can have."""
+    """Say whether the physical offsets of a segment are some that a log can have."""
     return 0 <= file.start <= MAX_PHY_OFFSET - file.size
 
 
 def _all_segments(tree: Tree, loaded: LoadedStore, rules: BrokerRules) -> list[MappedFile]:
-    """Segments of the listing, and what else the broker loads as such; by name."""
+    """Return segments of the listing, and what else the broker loads as such; by name."""
     files = [f for f in segments_of(tree, rules) if _in_range(f)]
     known = {f.path for f in files}
     others = [f for f in loaded.segments if f.path not in known and _in_range(f)]

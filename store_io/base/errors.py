@@ -47,7 +47,7 @@ class RefusedSetting(UsageError):
         return type(self), (self.why,)
 
     def within(self, file: str) -> str:
-        """The sentence for whoever named the file: which one it is, and what to do."""
+        """Return the sentence for whoever named the file: which one it is, and what to do."""
         return f"{file}: {self.why}; correct the line or leave it out"
 
 

@@ -34,15 +34,15 @@ def of_store(severities: Iterable[str], gaps: Iterable[Gap]) -> int:
 
 
 def of_run(of_stores: Iterable[int], problems: Iterable[str]) -> int:
-    """The most severe of its stores'. problems: what kept results from being written: such a run is incomplete."""
+    """Return the most severe of its stores'. problems: what kept results from being written: such a run is incomplete."""
     return worst([*of_stores, *(INCOMPLETE for _ in problems)])
 
 
 def worst(codes: Iterable[int]) -> int:
-    """The one that counts; 0 for none."""
+    """Return the one that counts; 0 for none."""
     return max(codes, key=lambda code: (rank(code), code == INCOMPLETE), default=CONSISTENT)
 
 
 def rank(code: int) -> int:
-    """The larger, the more severe; an unknown one counts as the most severe."""
+    """Return the larger, the more severe; an unknown one counts as the most severe."""
     return _RANKS.get(code, _RANKS[LOST])

@@ -17,7 +17,7 @@ _FACTOR = np.uint64(0x100000001B3)
 
 @kept()
 def fold_byte(value, byte):  # type: ignore[no-untyped-def]
-    """A hash (SEED at first) after one byte."""
+    """Return a hash (SEED at first) after one byte."""
     return (value ^ np.uint64(byte)) * _FACTOR
 
 
@@ -81,7 +81,7 @@ class PrintSums:
         self._count, self._total = np.zeros(stretches.count, np.int64), np.zeros(stretches.count, np.uint64)
 
     def add(self, numbers: np.ndarray, hashes: np.ndarray) -> None:
-        """Members by the numbers of their stretches."""
+        """Add members by the numbers of their stretches."""
         np.add.at(self._count, numbers, 1)
         np.add.at(self._total, numbers, hashes)
 
@@ -108,5 +108,5 @@ def among(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def distinct(values: np.ndarray) -> int:
-    """How many different values there are."""
+    """Return how many different values there are."""
     return int(np.count_nonzero(np.diff(np.sort(values)))) + 1 if len(values) else 0

@@ -13,12 +13,12 @@ _NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 def int32(number: int) -> int:
-    """The number wrapped to a signed 32-bit one."""
+    """Return the number wrapped to a signed 32-bit one."""
     return ((number + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
 def int64(number: int) -> int:
-    """The number wrapped to a signed 64-bit one."""
+    """Return the number wrapped to a signed 64-bit one."""
     return ((number + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
@@ -69,7 +69,7 @@ def decode_utf8(data: bytes) -> str:
 
 
 def whole_text(text: str) -> str:
-    """The text as UTF-8 can hold it: halves of surrogate pairs, which JSON can name, become U+FFFD."""
+    """Return the text as UTF-8 can hold it: halves of surrogate pairs, which JSON can name, become U+FFFD."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -24,7 +24,7 @@ class Property(NamedTuple):
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values; the last of equal keys counts. Raises UsageError as `properties_of` does."""
+    """Return keys and values; the last of equal keys counts. Raises UsageError as `properties_of` does."""
     return {found.key: found.value for found in properties_of(text)}
 
 
@@ -48,7 +48,7 @@ def properties_of(text: str) -> Iterator[Property]:
 
 
 def property_line(key: str, value: str) -> str:
-    """A line that is read as this key and value."""
+    """Return a line that is read as this key and value."""
     shown = "".join(_escaped(character) for character in value)
     return f"{key}={chr(92) if shown[:1] == ' ' else ''}{shown}"
 
@@ -61,7 +61,7 @@ def _escaped(character: str) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and blanks, a continued one joined with those that continue it."""
+    """Yield lines without comments and blanks, a continued one joined with those that continue it."""
     whole = ""
     for natural in re.split(r"\r\n|\r|\n", text):
         line = natural.lstrip(_SPACE)

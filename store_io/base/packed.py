@@ -53,7 +53,7 @@ def packed(values: Iterable[V], weigh: Callable[[V], int] | None = None) -> Sequ
 
 
 def weight_of_row(row: dict[str, Any]) -> int:
-    """How much the lists in a row hold."""
+    """Return how much the lists in a row hold."""
     return sum([len(value) for value in row.values() if value.__class__ is list])  # isinstance takes as long as all else
 
 
@@ -99,7 +99,7 @@ class PackedValue:
         self._data: Part = spill(zlib.compress(content, 1))
 
     def open(self) -> Any:
-        """The result, made anew each time."""
+        """Return the result, made anew each time."""
         return _unpack(self._data)
 
     def __eq__(self, other: object) -> bool:
@@ -110,7 +110,7 @@ class PackedValue:
 
 
 def opened(result: Any) -> Any:
-    """A result, whether it waits or not."""
+    """Return a result, whether it waits or not."""
     return result.open() if isinstance(result, PackedValue) else result
 
 
@@ -168,7 +168,7 @@ class PackedList(_EqualByValues[V]):
 
     @property
     def parts(self) -> tuple[bytes, ...]:
-        """Compressed pickles of lists, in order."""
+        """Return compressed pickles of lists, in order."""
         return tuple(map(bytes_of, self._parts))
 
     def __len__(self) -> int:
@@ -231,7 +231,7 @@ class PackedWhenMany(Generic[V]):
 
 
 def in_order(rows: Iterable[R]) -> Iterator[R]:
-    """The rows sorted; of very many a part alone is held at a time, the rest lies packed."""
+    """Return the rows sorted; of very many a part alone is held at a time, the rest lies packed."""
     going = iter(rows)
     parts: list[Sequence[R]] = []
     while part := sorted(islice(going, FEW_INSIDE)):
@@ -288,7 +288,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         return None if weigh is None else lambda item: weigh(item[1])
 
     def of_same(self, items: Iterable[tuple[K, V]]) -> PackedMap[K, V]:
-        """Other items, packed in the same way."""
+        """Return other items, packed in the same way."""
         return self.of(items, self._close, self._reopen, self._weigh)
 
     def add(self, part: Mapping[K, V]) -> None:
@@ -363,14 +363,14 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         return self._firsts
 
     def copy(self) -> PackedMap[K, V]:
-        """A map that `changing` does not touch, of one whose parts are packed."""
+        """Return a map that `changing` does not touch, of one whose parts are packed."""
         twin = PackedMap(self._close, self._reopen, self._weigh, self.packs)
         twin._firsts, twin._parts = [*self._ordered()], dict(self._parts)
         twin._inside, twin._count = self._inside, self._count
         return twin
 
     def changing(self) -> Iterator[V]:
-        """All values, in order, each of which may be changed before the next one is asked for."""
+        """Yield all values, in order, each of which may be changed before the next one is asked for."""
         for first in [*self._ordered()]:
             part = self._of(first)
             try:
@@ -388,7 +388,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         self._open.clear()
 
     def _part_with(self, key: K) -> dict[K, V]:
-        """The part in which this key is, if it is anywhere."""
+        """Return the part in which this key is, if it is anywhere."""
         firsts = self._firsts if self._sorted else self._ordered()
         place = bisect_right(firsts, key) - 1
         if place < 0:
@@ -449,7 +449,7 @@ class _Values(ValuesView[V]):
 
 
 def keys_of(*maps: Mapping[K, Any]) -> Iterator[K]:
-    """The keys of all these maps in their order, each once. A packed map is never held open as a whole."""
+    """Yield the keys of all these maps in their order, each once. A packed map is never held open as a whole."""
     before: K | None = None
     for key in merge(*(one if isinstance(one, PackedMap) else sorted(one) for one in maps)):
         if key != before:
@@ -458,7 +458,7 @@ def keys_of(*maps: Mapping[K, Any]) -> Iterator[K]:
 
 
 def items_of(one: Mapping[K, V]) -> Iterator[tuple[K, V]]:
-    """The items in the order of their keys, in one pass."""
+    """Return the items in the order of their keys, in one pass."""
     return iter(one.items()) if isinstance(one, PackedMap) else ((key, one[key]) for key in sorted(one))
 
 

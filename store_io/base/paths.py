@@ -15,27 +15,27 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}|arn:[A-Za-z0-9:_-]{1,254
 
 
 def is_uri(text: str) -> bool:
-    """Whether the text is a URI and no local path: a scheme of two letters or more, then ":/"."""
+    """Say whether the text is a URI and no local path: a scheme of two letters or more, then ":/"."""
     return _URI.match(text) is not None
 
 
 def is_inner_path(path: str) -> bool:
-    """Whether a relative path stays below its folder: names joined by "/", none of them empty, "." or ".."."""
+    """Say whether a relative path stays below its folder: names joined by "/", none of them empty, "." or ".."."""
     return "\0" not in path and not any(name in ("", ".", "..") for name in path.split("/"))
 
 
 def without_login(text: str) -> str:
-    """The text without what an address in it may carry to log in."""
+    """Return the text without what an address in it may carry to log in."""
     return _LOGIN.sub("//", text)
 
 
 def is_s3(uri: str) -> bool:
-    """Whether the URI names an object or a prefix of such a server."""
+    """Say whether the URI names an object or a prefix of such a server."""
     return urlsplit(uri).scheme.lower() in S3_SCHEMES
 
 
 def is_hdfs(uri: str) -> bool:
-    """Whether the URI names a file or folder in HDFS."""
+    """Say whether the URI names a file or folder in HDFS."""
     return urlsplit(uri).scheme.lower() == "hdfs"
 
 
@@ -64,7 +64,7 @@ def _check_folder(server: str, path: str, kind: str) -> None:
 
 
 def bucket_and_key(uri: str) -> tuple[str, str]:
-    """The bucket, and the key without "/" at either end.
+    """Return the bucket, and the key without "/" at either end.
 
     Raises UsageError for what names no bucket, which is not quoted: it may be a login. So for parts that other clients change
     ("//", ".", "..", "?", "#"), as two of them would mean different objects.

@@ -10,7 +10,7 @@ Ranges = list[tuple[int, int]]
 
 
 def union(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The ranges sorted, with overlapping and touching ones merged; empty ones dropped."""
+    """Return the ranges sorted, with overlapping and touching ones merged; empty ones dropped."""
     merged: Ranges = []
     for start, end in sorted(r for r in ranges if r[0] < r[1]):
         if merged and start <= merged[-1][1]:
@@ -54,7 +54,7 @@ def intersect(ranges: Ranges, others: Ranges) -> Ranges:
 
 
 def total(ranges: Ranges) -> int:
-    """How many integers they hold."""
+    """Return how many integers they hold."""
     return sum(end - start for start, end in ranges)
 
 

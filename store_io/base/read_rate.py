@@ -53,7 +53,7 @@ class ReadRate:
             self.sleep(begin - now)
 
     def _locked(self) -> int:
-        """A descriptor of its own for each read: one that a fork has inherited would share its lock."""
+        """Return a descriptor of its own for each read: one that a fork has inherited would share its lock."""
         place = self.place or f"{tempfile.gettempdir()}/store-audit-rate-{os.geteuid()}"
         made = False
         while True:
@@ -70,13 +70,13 @@ class ReadRate:
 
 
 def _places(place: str) -> Iterator[str]:
-    """The usual file, then those beside it in an order that is the same for all processes."""
+    """Yield the usual file, then those beside it in an order that is the same for all processes."""
     yield place
     yield from sorted(glob.iglob(f"{glob.escape(place)}-*"))
 
 
 def _own(path: str, make: bool) -> int | None:
-    """The file, open; None if it is not a file of this user's alone."""
+    """Return the file, open; None if it is not a file of this user's alone."""
     try:
         handle = os.open(path, (os.O_CREAT if make else 0) | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     except OSError:

@@ -30,7 +30,7 @@ class Scratch:
         atexit.register(self.remove)
 
     def _made(self) -> bool:
-        """Whether this made a folder and locked it. Another run may take an unlocked one for abandoned and remove it."""
+        """Say whether this made a folder and locked it. Another run may take an unlocked one for abandoned and remove it."""
         self.path = tempfile.mkdtemp(prefix=PREFIX)
         try:
             self._handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

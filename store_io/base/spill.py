@@ -48,7 +48,7 @@ class Spilled:
         self._file, self._at, self._size = file, at, size
 
     def read(self) -> bytes:
-        """The bytes. Raises NotReadBack."""
+        """Return the bytes. Raises NotReadBack."""
         return self.read_part(0, self._size)
 
     def read_part(self, start: int, size: int) -> bytes:
@@ -89,7 +89,7 @@ _files = _Files()
 
 
 def _begin_anew() -> None:
-    """A new process leaves its parent's file alone."""
+    """Leave the parent's file alone in a new process."""
     global _files
     _files = _Files()
 
@@ -98,12 +98,12 @@ os.register_at_fork(after_in_child=_begin_anew)
 
 
 def bytes_of(data: Spilled | bytes) -> bytes:
-    """The bytes that were spilled. Raises NotReadBack."""
+    """Return the bytes that were spilled. Raises NotReadBack."""
     return data if isinstance(data, bytes) else data.read()
 
 
 def part_of(data: Spilled | bytes, start: int, size: int) -> bytes:
-    """Some of the bytes that were spilled. Raises NotReadBack."""
+    """Return some of the bytes that were spilled. Raises NotReadBack."""
     return data[start : start + size] if isinstance(data, bytes) else data.read_part(start, size)
 
 

@@ -29,11 +29,11 @@ class Task(Protocol):
     def not_after(self) -> float: ...
     @property
     def bytes_to_read(self) -> int:
-        """How much it may read: the longest tasks begin first."""
+        """Return how much it may read: the longest tasks begin first."""
 
     @property
     def paths(self) -> Sequence[str]:
-        """The files that it reads."""
+        """Return the files that it reads."""
 
     def run(self) -> Any: ...
 
@@ -49,7 +49,7 @@ class PackedTask:
 
     @classmethod
     def of(cls, task: Task) -> PackedTask:
-        """The task, packed."""
+        """Return the task, packed."""
         return cls(task.store, task.not_after, task.bytes_to_read, PackedValue(pickle.dumps(task, protocol=5)))
 
     @property
@@ -57,7 +57,7 @@ class PackedTask:
         return self.open().paths
 
     def open(self) -> Task:
-        """The task, made anew each time."""
+        """Return the task, made anew each time."""
         task: Task = self.packed.open()
         return task
 
@@ -69,7 +69,7 @@ class PackedTask:
 
 
 def unpacked(task: Task) -> Task:
-    """The task itself, whether it was packed or not."""
+    """Return the task itself, whether it was packed or not."""
     return task.open() if isinstance(task, PackedTask) else task
 
 
@@ -87,13 +87,13 @@ class NotRead:
 
 
 def too_late(task: Task) -> bool:
-    """Whether the time is spent in which this task may begin."""
+    """Say whether the time is spent in which this task may begin."""
     return 0 < task.not_after <= time.time()
 
 
 def run_task(task: Task) -> Any:
-    """The task's result, as `read_wholly` gives it, or `NotRead`. A task of a repair raises StoreError if it fails; one of an
-    audit never does."""
+    """Return the task's result, as `read_wholly` gives it, or `NotRead`. A task of a repair raises StoreError if it fails; one of
+    an audit never does."""
     return NotRead() if too_late(task) else read_wholly(task.run)
 
 
@@ -101,7 +101,7 @@ class Workers(Protocol):
     """A place at which tasks can run beside this process."""
 
     def at_once(self, size: int) -> int:
-        """How many tasks run there at once, for so many bytes to read. 0: reading here is quicker."""
+        """Return how many tasks run there at once, for so many bytes to read. 0: reading here is quicker."""
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
         """Return the results in the order of the tasks, as `run_task` gives them, or a Gap; a large one may be packed."""

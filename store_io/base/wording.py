@@ -39,6 +39,6 @@ def seen(name: str) -> str:
 
 
 def names_text(names: Sequence[str], most: int = 3) -> str:
-    """Some of the names and how many others."""
+    """Return some of the names and how many others."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")

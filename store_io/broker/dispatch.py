@@ -106,11 +106,11 @@ class Dispatch:
         self._scan_numbers: dict[ScanId, int] = {}
 
     def find_queue(self, key: QueueKey) -> QueueState:
-        """The queue, to be changed before another one is asked for; made if there is none."""
+        """Return the queue, to be changed before another one is asked for; made if there is none."""
         return self.queues.find(key) or self._made(key)
 
     def look_at_queue(self, key: QueueKey) -> QueueState:
-        """The queue, to be looked at and not kept; made if there is none."""
+        """Return the queue, to be looked at and not kept; made if there is none."""
         return self.queues.look(key) or self._made(key)
 
     def _made(self, key: QueueKey) -> QueueState:

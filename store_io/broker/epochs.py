@@ -36,7 +36,7 @@ class Elected:
 
 
 def as_cached(lines: Sequence[Epoch]) -> tuple[Epoch, ...]:
-    """The epochs as the broker holds them: by number, of two lines with one number the last (initEntries)."""
+    """Return the epochs as the broker holds them: by number, of two lines with one number the last (initEntries)."""
     return tuple(sorted({line.epoch: line for line in lines}.values()))
 
 

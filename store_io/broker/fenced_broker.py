@@ -45,7 +45,7 @@ class ConfirmOffset:
     last_read: int = -1  # lastValidMsgPhyOffset; -1: none was read
 
     def begin(self, phy_offset: int) -> None:
-        """The scan begins in the segment of this base offset."""
+        """Begin the scan in the segment of this base offset."""
         self.dispatched_to = phy_offset
 
     def read(self, summary: SegmentSummary) -> None:
@@ -221,7 +221,7 @@ def compensate(broker: FencedBroker) -> None:
 
 
 def _is_plain(broker: FencedBroker, number: int, file: LogFile) -> bool:
-    """Whether recovery's own scan shows that the walk passes the whole segment."""
+    """Say whether recovery's own scan shows that the walk passes the whole segment."""
     whole: SegmentSummary | None = broker.scans.get(ScanId("segment", number))
     if whole is None or not broker.rules.check_crc or broker.rules.checks_phy_offset:
         return False

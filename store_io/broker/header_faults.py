@@ -33,7 +33,7 @@ class HeaderFault:
 
 
 def compressed_as(head: bytes, kind: int) -> bool:
-    """Whether a body that begins with `head` can be of that compression type."""
+    """Say whether a body that begins with `head` can be of that compression type."""
     if kind == 1:
         return head == LZ4_HEAD
     if kind == 2:

@@ -24,19 +24,19 @@ def index_keys(message: Message) -> list[str]:
 
 
 def tag_key(message: Message) -> str | None:
-    """The key that follows them in releases that index tags; None: there is none."""
+    """Return the key that follows them in releases that index tags; None: there is none."""
     if message.sys_flag & layout.SYS_TRANSACTION_MASK == layout.SYS_ROLLBACK or TAGS not in message.properties:
         return None
     return tag_text(message.properties[TAGS])
 
 
 def tag_text(tags: str) -> str:
-    """Tags as a key."""
+    """Return tags as a key."""
     return "T#" + tags
 
 
 def has_key(properties: Mapping[str, str], key: str) -> bool:
-    """Whether a message with these properties is one of those that somebody means who asks for the key."""
+    """Say whether a message with these properties is one of those that somebody means who asks for the key."""
     return key == properties.get(UNIQUE_KEY) or key in properties.get(KEYS, "").split(" ")
 
 
@@ -46,5 +46,5 @@ def key_text(topic: str, key: str) -> str:
 
 
 def key_hash(text: str) -> int:
-    """The hash that an entry stores: the absolute one; the one number that has none becomes 0."""
+    """Return the hash that an entry stores: the absolute one; the one number that has none becomes 0."""
     return max(0, int32(abs(string_hash(text))))

@@ -88,7 +88,7 @@ class IndexState:
         return made
 
     def threshold(self) -> int:
-        """Records below this stored phy_offset are skipped. Creates the file that buildIndex would create first."""
+        """Return records below this stored phy_offset are skipped. Creates the file that buildIndex would create first."""
         return self.current().end_phy
 
     def put_run(self, scan: object, number: int, run: np.void, marks: dict[tuple[int, int], tuple[int, int]]) -> None:
@@ -110,7 +110,7 @@ class IndexState:
             raise NeedMarks(tuple(needed))
 
         def message_of(key: int) -> tuple[int, int]:
-            """(physical offset, store time)"""
+            """Return (physical offset, store time)"""
             if key in (1, keys):
                 end = "first" if key == 1 else "last"
                 return int(run[f"{end}_key_phy_offset"]), int(run[f"{end}_key_store_time"])

@@ -104,8 +104,8 @@ def when_dispatch_ends(topic: str, rules: BrokerRules, at_next_start: bool) -> s
 
 
 def queue_folder(batch: bool, key: QueueKey) -> str:
-    """The folder below the store root that a queue has, or would have. A topic that is no name of a folder, such as "a/b" or
-    "..", is escaped, and a long one cut: what a store calls a topic never leads elsewhere."""
+    """Return the folder below the store root that a queue has, or would have. A topic that is no name of a folder, such as "a/b"
+    or "..", is escaped, and a long one cut: what a store calls a topic never leads elsewhere."""
     topic = key[0]
     if why_no_folder(topic):
         topic = topic.replace("%", "%25").replace("/", "%2F").replace("\0", "%00").replace(".", "%2E") or "(empty)"
@@ -153,7 +153,7 @@ class Tree:
 
     @cached_property
     def _twins(self) -> dict[str, list[str]]:
-        """Further folders of a part, by its name."""
+        """Return further folders of a part, by its name."""
         found: dict[str, list[str]] = {}
         for part in PARTS:
             place = self.all.place(part + "[")
@@ -165,7 +165,7 @@ class Tree:
         return found
 
     def _directly_in(self, start: str) -> Iterator[StoreFile]:
-        """Files whose paths are this and a name."""
+        """Yield files whose paths are this and a name."""
         files = self.all
         place = files.place(start)
         while place < len(files):
@@ -194,7 +194,7 @@ def is_folder(entry: StoreFile) -> bool:
 def load_file_queue(
     tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
 ) -> tuple[list[MappedFile], list[str], Refusal | None]:
-    """(files mapped, files deleted, refusal) of one folder of mapped files (recovery.md 2).
+    """Return (files mapped, files deleted, refusal) of one folder of mapped files (recovery.md 2).
 
     The length test precedes the name test. 4.9.2 alone ignores a file of wrong length and all that follow.
     """
@@ -297,14 +297,17 @@ def _by_topic(tree: Tree, kind: str) -> Iterator[tuple[str, list[tuple[StoreFile
 
 
 def segments_of(tree: Tree, rules: BrokerRules) -> list[MappedFile]:
-    """Every file of the log whose name is a number, whatever its length: what the audit reads. DLedger's data files come last."""
+    """Return every file of the log whose name is a number, whatever its length: what the audit reads.
+
+    DLedger's data files come last.
+    """
     folder = ledger_folder(rules)
     data = numbered_files(tree, f"{folder}/{DATA}") if folder else []
     return [*numbered_files(tree, COMMITLOG), *data]
 
 
 def numbered_files(tree: Tree, folder: str) -> list[MappedFile]:
-    """The folder's regular files whose names are numbers >= 0, by name; empty ones left out."""
+    """Return the folder's regular files whose names are numbers >= 0, by name; empty ones left out."""
     found = []
     for entry in tree.children(folder):
         start = parse_number(name_of(entry.path), 64)
@@ -314,7 +317,7 @@ def numbered_files(tree: Tree, folder: str) -> list[MappedFile]:
 
 
 def queue_folders(tree: Tree, kind: str) -> PackedMap[QueueKey, str]:
-    """(topic, queue id) -> folder, for each folder below `kind` whose name is a queue id."""
+    """Yield (topic, queue id) -> folder, for each folder below `kind` whose name is a queue id."""
 
     def found() -> Iterator[tuple[QueueKey, str]]:
         for name, folders in _by_topic(tree, kind):

@@ -29,10 +29,10 @@ class Frames(Protocol):
         """Return bytes [start, end), fewer if the file ends before."""
 
     def crc32(self, start: int, end: int) -> int:
-        """CRC-32 of bytes [start, end), unsigned, in bounded memory."""
+        """Return CRC-32 of bytes [start, end), unsigned, in bounded memory."""
 
     def properties(self, start: int, end: int) -> bytes:
-        """The properties in bytes [start, end): all of them, or those alone that decide whether the message is valid."""
+        """Return the properties in bytes [start, end): all of them, or those alone that decide whether the message is valid."""
 
 
 class BufferFrames:
@@ -85,7 +85,7 @@ class Message:
 
     @property
     def in_queue(self) -> bool:
-        """Whether dispatch gives it a ConsumeQueue entry: transaction types none and commit."""
+        """Say whether dispatch gives it a ConsumeQueue entry: transaction types none and commit."""
         return self.sys_flag & layout.SYS_TRANSACTION_MASK in (0, layout.SYS_COMMIT)
 
 
@@ -156,7 +156,7 @@ def tags_code_of(topic: str, properties: Mapping[str, str], store_time: int, del
 
 
 def property_crc_value(text: str) -> int:
-    """The number after `__CRC32#`: digits least significant first, in Java's int arithmetic."""
+    """Return the number after `__CRC32#`: digits least significant first, in Java's int arithmetic."""
     value = 0
     for character in reversed(text):
         value = int32(int32(value * 10) + ord(character) - 48)
@@ -348,14 +348,14 @@ def audit_frame(
 
 
 def appended_crc(frames: Frames, message: Message, text: str) -> bool:
-    """Whether the record's last 20 bytes are the property CRC that a broker appends (and not a producer's property)."""
+    """Say whether the record's last 20 bytes are the property CRC that a broker appends (and not a producer's property)."""
     end = message.position + message.total_size
     tail = frames.read(end - layout.PROPERTY_CRC_BYTES, end)
     return tail.startswith(layout.PROPERTY_CRC_NAME.encode()) and tail.endswith(layout.PROPERTY_END) and len(text) == 10
 
 
 def properties_fault(data: bytes) -> str:
-    """Why a properties part is not of the form that a broker writes, or "". Every part is name 0x01 value 0x02, in UTF-8,
+    """Return why a properties part is not of the form that a broker writes, or "". Every part is name 0x01 value 0x02, in UTF-8,
     without NUL; the last 0x02 may be absent. No checksum covers the properties, so this is all that shows a torn one."""
     if b"\x00" in data:
         torn = data.endswith(b"\x00")

@@ -65,7 +65,7 @@ class Needs:
         return bool(self.scans or self.phy_cuts or self.queue_cuts or self.number_cuts or self.marks)
 
     def cuts(self, scan: ScanId) -> Cuts:
-        """All cuts asked for of one scan."""
+        """Return all cuts asked for of one scan."""
         return Cuts(
             tuple(sorted(self.phy_cuts.get(scan, ()))),
             {key: tuple(sorted(values)) for key, values in self.queue_cuts.get(scan, {}).items()},
@@ -86,7 +86,7 @@ class LogFile:
 
     @property
     def of_ledger(self) -> bool:
-        """Whether it is a data file of a DLedger log."""
+        """Say whether it is a data file of a DLedger log."""
         return self.file.path.startswith(FOLDER_PREFIX)
 
 
@@ -241,7 +241,7 @@ class Prediction:
 
     @property
     def log_end(self) -> int:
-        """Physical offset at which the log ends after load()."""
+        """Return physical offset at which the log ends after load()."""
         return self.truncate_at if self.ledger_end is None else self.ledger_end
 
     @property
@@ -252,12 +252,12 @@ class Prediction:
 
     @property
     def election_hangs(self) -> bool:
-        """Whether it is the election that never ends; start() has returned by then, and the broker stays fenced."""
+        """Say whether it is the election that never ends; start() has returned by then, and the broker stays fenced."""
         return self.hangs_at >= 0 and self.controller is not None and self.controller.elected is not None
 
     @property
     def end(self) -> int:
-        """Physical offset at which the log ends then."""
+        """Return physical offset at which the log ends then."""
         cut = self.controller.cut_at if self.controller is not None else None
         return self.log_end if cut is None else cut
 

@@ -133,7 +133,7 @@ class Fold:
         """End what reads entries, if anything does."""
 
     def memory(self) -> Memory:
-        """A snapshot that later steps do not touch."""
+        """Return a snapshot that later steps do not touch."""
         index = []
         for file in self.index.files:
             twin = copy.copy(file)
@@ -270,7 +270,7 @@ class Fold:
         return self._search(self.unclean).place(m)
 
     def _settle(self) -> None:
-        """All is dispatched: the queues may be looked at."""
+        """Settle the queues, as all is dispatched: they may be looked at."""
         self.dispatch.puts.settle()
 
     def _first_scan(self, i: int, begin: int) -> ScanId:
@@ -409,7 +409,7 @@ class Fold:
         return None
 
     def _reput_scan(self, file: LogFile, position: int, end: int) -> ScanId:
-        """The walk from this position in the file up to a physical offset; after a full file the log continues."""
+        """Return the walk from this position in the file up to a physical offset; after a full file the log continues."""
         full, left = file.wrote == file.file.size, end - file.file.start
         return ScanId("reput", self._places[file.file.path], position, left if full else min(left, file.wrote))
 

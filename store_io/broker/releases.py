@@ -180,7 +180,7 @@ Held = TypeVar("Held")
 
 
 def parse_release(text: str) -> Version:
-    """The release as numbers. Raises UsageError below the oldest known one, or if the text is no release at all."""
+    """Return the release as numbers. Raises UsageError below the oldest known one, or if the text is no release at all."""
     parts = text.strip().split(".")
     if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 5 for p in parts):
         raise UsageError(f"release {text!r}: not of the form 5.3.3")
@@ -191,14 +191,14 @@ def parse_release(text: str) -> Version:
 
 
 def known_release(text: str) -> str:
-    """The newest known release that is not above this one: it gives the rules. Raises UsageError."""
+    """Return the newest known release that is not above this one: it gives the rules. Raises UsageError."""
     version = parse_release(text)
     return [known for known in KNOWN_RELEASES if parse_known(known) <= version][-1]
 
 
 @cache
 def parse_known(text: str) -> Version:
-    """A release of the tables as numbers."""
+    """Return a release of the tables as numbers."""
     return tuple(int(p) for p in text.split("."))
 
 
@@ -213,7 +213,7 @@ def changed_until(version: Version, changes: Mapping[str, Mapping[str, Held]]) -
 
 @cache
 def release_rules(version: Version) -> ReleaseRules:
-    """The rules of the newest known release that is not above this one."""
+    """Return the rules of the newest known release that is not above this one."""
     return ReleaseRules(**changed_until(version, CHANGES))
 
 
@@ -309,7 +309,7 @@ ALL_DEFAULTS: dict[str, Any] = {**SIZE_DEFAULTS, **FLAG_DEFAULTS, **OTHER_DEFAUL
 
 
 def default_settings() -> dict[str, Setting]:
-    """Every modelled key at its release default."""
+    """Return every modelled key at its release default."""
     return {key: Setting(value, "default") for key, value in ALL_DEFAULTS.items()}
 
 
@@ -334,17 +334,17 @@ def parse_delay_levels(text: str) -> dict[int, int]:
 
 
 def index_bytes(slots: int, entries: int) -> int:
-    """The length of an index file."""
+    """Return the length of an index file."""
     return index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * slots + index_layout.ENTRY_BYTES * entries
 
 
 def compacted_entries_bytes(configured: int) -> int:
-    """The length of a SparseConsumeQueue's files: whole entries."""
+    """Return the length of a SparseConsumeQueue's files: whole entries."""
     return configured // consumequeue_layout.BATCH_ENTRY_BYTES * consumequeue_layout.BATCH_ENTRY_BYTES
 
 
 def compacted_log_bytes(configured: int, entries_bytes: int) -> int:
-    """The length of a compacted log's files: a multiple of the other files', at least `LEAST_COMPACTED_FILES` of them."""
+    """Return the length of a compacted log's files: a multiple of the other files', at least `LEAST_COMPACTED_FILES` of them."""
     count, rest = divmod(configured, entries_bytes)
     if count < LEAST_COMPACTED_FILES:
         return entries_bytes * LEAST_COMPACTED_FILES
@@ -394,11 +394,11 @@ class BrokerRules(ReleaseRules):
     combined_queues: bool  # ConsumeQueues are in files and in RocksDB
 
     def at_least(self, release: str) -> bool:
-        """Whether the rules are those of that release or a later one."""
+        """Say whether the rules are those of that release or a later one."""
         return self.version >= parse_known(release)
 
     def value(self, key: str) -> Any:
-        """One setting's value."""
+        """Return one setting's value."""
         return self.settings[key].value
 
     def first_recovered(self, count: int, found: int | None = None) -> int:
@@ -433,7 +433,7 @@ class BrokerRules(ReleaseRules):
 
     @property
     def queue_file_bytes(self) -> int:
-        """The getter rounds up to whole entries (formats.md 1)."""
+        """Return the size of a ConsumeQueue's file, rounded up to whole entries (formats.md 1)."""
         return (
             -(-int(self.value("mappedFileSizeConsumeQueue")) // consumequeue_layout.ENTRY_BYTES) * consumequeue_layout.ENTRY_BYTES
         )
@@ -449,7 +449,7 @@ class BrokerRules(ReleaseRules):
 
     @property
     def timer_roll_slots(self) -> int:
-        """How many slots away a unit may be. Source: the constructor of TimerMessageStore."""
+        """Return how many slots away a unit may be. Source: the constructor of TimerMessageStore."""
         asked, most = int(self.value("timerRollWindowSlot")), timer_layout.SLOTS // 2 - timer_layout.BLANK_SLOTS
         return asked if 2 <= asked <= most else most
 
@@ -486,7 +486,7 @@ def _only_kind(settings: Mapping[str, Setting]) -> str:
 
 
 def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] | None = None) -> BrokerRules:
-    """The rule set of that release under these settings (all defaults when None). Raises UsageError."""
+    """Return the rule set of that release under these settings (all defaults when None). Raises UsageError."""
     version = parse_release(release)
     merged = {
         key: setting if setting.text is None else taken_setting(key, setting.text, version)

@@ -92,7 +92,7 @@ class StartSearch:
         return matches(first)
 
     def dispatched(self, first: FirstRecord) -> bool:
-        """Whether the checkpoint says that all before this record was dispatched, as it is asked after an unclean exit."""
+        """Say whether the checkpoint says that all before this record was dispatched, as it is asked after an unclean exit."""
         return self.indexed(first) and self.queued(first)
 
     def queued(self, first: FirstRecord) -> bool:

@@ -271,7 +271,7 @@ class LastTask(_SegmentTask):
     most: int
 
     def run(self) -> np.ndarray:
-        """The physical offsets of the segment's last messages that match, int64, ascending, at least so many if there are.
+        """Return the physical offsets of the segment's last messages that match, int64, ascending, at least so many if there are.
 
         One for each row, of the first inner batch that is unpacked all: they share its place. 8 bytes each. Raises as `search`.
         """

@@ -35,7 +35,7 @@ class ManifestRow:
 
 
 def manifest_paths(location: StoreLocation) -> list[str]:
-    """All regular files of the store, by name. Raises StoreError."""
+    """Return all regular files of the store, by name. Raises StoreError."""
     source = open_source(location)
     found = {e.path: e for e in list_store(location).files}
     for entry in list(found.values()):
@@ -59,7 +59,7 @@ def manifest_row(source: ByteSource, path: str, check: Callable[[], None] = lamb
 
 
 def read_manifest(text: str) -> dict[str, ManifestRow]:
-    """The rows of a manifest by path. Raises UsageError."""
+    """Return the rows of a manifest by path. Raises UsageError."""
     lines = text.splitlines()
     if lines[:1] != [HEAD]:
         raise UsageError(f"no list that manifest wrote: its first line is not {HEAD!r}")
@@ -77,7 +77,7 @@ def read_manifest(text: str) -> dict[str, ManifestRow]:
 
 
 def manifest_differences(source: ByteSource, paths: list[str], known: dict[str, ManifestRow]) -> Iterator[str]:
-    """A sentence for each file that is not as the manifest says."""
+    """Yield a sentence for each file that is not as the manifest says."""
     for path in sorted({*paths, *known}):
         then = known.get(path)
         if then is None:

@@ -104,7 +104,7 @@ class HeaderReader:
         self.source, self.index = source, tuple(index)
 
     def read(self, framing: Framing, frames: Frames, position: int, phy_offset: int) -> tuple[list[Field], list[HeaderCheck]]:
-        """Fields and checks of the header at that position of a segment. phy_offset: of the record after it."""
+        """Return fields and checks of the header at that position of a segment. phy_offset: of the record after it."""
         size, record = framing.header_bytes, position + framing.header_bytes
         header = bytes(frames.read(position, record))
         total = bytes(frames.read(record, record + commitlog_layout.MAGIC_POSITION))

@@ -432,7 +432,7 @@ class _Explainer:
         return [self._shown(h) for h in (here[-1:] or found[:MAX_HEALINGS])]
 
     def _alone(self, summary: SegmentSummary, position: int) -> bool:
-        """Whether the message at this position continues none of its queue in the segment, nor one continues it."""
+        """Say whether the message at this position continues none of its queue in the segment, nor one continues it."""
         rows = summary.runs[(summary.runs["kind"] == RUN_QUEUE) & (summary.runs["walk"] & WALK_AUDIT != 0)]
         here = (rows["first_position"] <= position) & (position < rows["first_position"] + rows["first_size"])
         return bool((here & (rows["records"] == 1)).any())

@@ -78,8 +78,8 @@ class Target:
 
 
 def queues_of(message: Message, rules: BrokerRules) -> list[tuple[str, QueueKey, int]]:
-    """(kind, queue, queue offset) of every ordinary entry that dispatch gives the message: its own queue's, then multi-dispatch
-    ones. Source: CommitLogDispatcherBuildConsumeQueue."""
+    """Return (kind, queue, queue offset) of every ordinary entry that dispatch gives the message: its own queue's, then
+    multi-dispatch ones. Source: CommitLogDispatcherBuildConsumeQueue."""
     if not message.in_queue:
         return []
     key = message.topic, message.queue_id
@@ -109,7 +109,7 @@ class QueueSearch:
             self.codes = {code for code in codes if code is not None}
 
     def run(self) -> Iterator[Pointer]:
-        """Queues that the message names come first, then all others by name."""
+        """Yield pointers of the queues that the message names, then of all others by name."""
         table = self.copy[ROCKS_QUEUES].served_table
         if table is not None:
             yield from self._keyed(table)
@@ -134,7 +134,10 @@ class QueueSearch:
         self.searched = f"{looked} ConsumeQueue files were searched{limit}"
 
     def _keyed(self, table: QueueTable) -> Iterator[Pointer]:
-        """The entries at the message's own keys, of queues in RocksDB. Others are not searched: a key is looked up, not found."""
+        """Yield the entries at the message's own keys, of queues in RocksDB.
+
+        Others are not searched: a key is looked up, not found.
+        """
         reader, unit = EntryReader(self.copy.source, table.database), unit_bytes(False)
         try:
             for kind, key, offset in self.expected:
@@ -288,14 +291,14 @@ class IndexSearch:
         return np.frombuffer(data, STORED_INDEX_DTYPE, count=len(data) // index_layout.ENTRY_BYTES).astype(INDEX_DTYPE)
 
     def _name(self, texts: list[str]) -> str:
-        """The key as a lookup asks for it: topic, #, key."""
+        """Return the key as a lookup asks for it: topic, #, key."""
         if not texts:
             return ""
         topic, _, key = texts[0].partition("#")
         return f"{topic}#{self.redaction.text(key)}"
 
     def _by_order(self, file: ByteFile, last: int) -> Iterator[int]:
-        """Entries are put in the order of the log, so a bisection leads near them; damage may mislead it."""
+        """Yield entries near a bisection's end: they are put in the order of the log. Damage may mislead it."""
         numbers = range(1, last + 1)
         low = 1 + bisect_left(numbers, self.target.start, key=lambda n: int(self._entries(file, n, n + 1)["phy_offset"][0]))
         first = max(1, low - NEAR_ENTRIES)
@@ -304,7 +307,7 @@ class IndexSearch:
         yield from (first + int(hit) for hit in np.flatnonzero(hits))
 
     def _by_chain(self, file: ByteFile, value: int, last: int) -> Iterator[int]:
-        """Entries of this hash for this physical offset, as a lookup meets them."""
+        """Yield entries of this hash for this physical offset, as a lookup meets them."""
         slot = entry_position(0, 0) + (value % self.slots) * index_layout.SLOT_BYTES
         number = int.from_bytes(file.read(slot, index_layout.SLOT_BYTES), "big", signed=True)
         for _ in range(CHAIN_STEPS):

@@ -162,7 +162,7 @@ class _Frame:
         return self.frames.read(self.position + at, self.position + at + size)
 
     def take(self, name: str, at: int, size: int) -> bytes:
-        """The field's first bytes."""
+        """Return the field's first bytes."""
         if size < 0 or self.position + at + size > self.limit:
             raise _End(name, at, size)
         return self.read(at, min(size, SHOWN_BYTES))
@@ -260,7 +260,7 @@ def _text(data: bytes) -> str:
 
 
 def _properties(data: bytes, at: int, redaction: Redaction) -> Iterator[Field]:
-    """One field for each name 0x01 value 0x02, separators included."""
+    """Yield one field for each name 0x01 value 0x02, separators included."""
     start, count = 0, 0
     while start < len(data):
         end = data.find(layout.PROPERTY_END, start)

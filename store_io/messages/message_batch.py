@@ -58,7 +58,7 @@ class MessageBatch:
     loss: SegmentLoss | None = None
 
     def build(self, schema: pa.Schema) -> pa.RecordBatch:
-        """The batch. Columns without an entry in `_COLUMNS` are the rows' own of that name."""
+        """Return the batch. Columns without an entry in `_COLUMNS` are the rows' own of that name."""
         arrays = []
         for target in schema:
             make = _COLUMNS.get(target.name)
@@ -70,7 +70,7 @@ class MessageBatch:
 
     @cached_property
     def properties(self) -> Pieces:
-        """Each row's properties."""
+        """Return each row's properties."""
         if self.own_properties is None:
             size = np.maximum(self.rows["props_len"].astype(np.int64), 0)
             return (*record_bytes(self.window, self.rows, self.rows["props_at"], size), size)
@@ -79,12 +79,12 @@ class MessageBatch:
 
     @cached_property
     def heads(self) -> tuple[np.ndarray, np.ndarray]:
-        """(bytes, start) of each record's fixed part, with its hosts."""
+        """Return (bytes, start) of each record's fixed part, with its hosts."""
         size = np.minimum(self.rows["total_size"], FIXED_PART_BYTES).astype(np.int64)
         return record_bytes(self.window, self.rows, 0, size)
 
     def hosts(self, store: bool) -> Pieces:
-        """Each record's born or store host: 4 or 16 bytes and an int32 port."""
+        """Return each record's born or store host: 4 or 16 bytes and an int32 port."""
         buffer, start = self.heads
         flags, extra = self.rows["sys_flag"], layout.IPV6_EXTRA_BYTES
         born_v6 = flags & layout.SYS_BORN_HOST_V6 != 0
@@ -96,7 +96,7 @@ class MessageBatch:
     # ---- columns -----------------------------------------------------------------------------------------------------
 
     def numbers(self, name: str) -> pa.Array:
-        """The rows' own column."""
+        """Return the rows' own column."""
         return pa.array(np.ascontiguousarray(self.rows[name]))
 
     def constant(self, text: str) -> pa.Array:
@@ -104,7 +104,7 @@ class MessageBatch:
         return pa.repeat(pa.scalar(text, pa.string()), len(self.rows))
 
     def time(self, name: str) -> pa.Array:
-        """Milliseconds as a time; null outside of 1970 to 2261."""
+        """Return milliseconds as a time; null outside of 1970 to 2261."""
         return timestamps(self.rows[name])
 
     def property_texts(self, name: str, located: str = "") -> pa.Array:
@@ -122,7 +122,7 @@ class MessageBatch:
         return gather_texts(buffer, value_start, value_size, value_size > 0)
 
     def host_texts(self, store: bool) -> pa.Array:
-        """Hosts as ip:port. Few different ones are expected: each is written once."""
+        """Return hosts as ip:port. Few different ones are expected: each is written once."""
         coded = gather_bytes(*self.hosts(store), np.ones(len(self.rows), bool)).dictionary_encode()
         texts = [host_text(host) for host in coded.dictionary.to_pylist()]
         return pa.DictionaryArray.from_arrays(coded.indices, pa.array(texts, pa.string()))
@@ -133,7 +133,7 @@ class MessageBatch:
 
     @cached_property
     def offset_msg_ids(self) -> pa.Array:
-        """Host, port and physical offset of each record in hexadecimal."""
+        """Return host, port and physical offset of each record in hexadecimal."""
         buffer, start = self.heads
         _, host_start, host_size = self.hosts(True)
         starts = np.column_stack([host_start, start + layout.PHY_OFFSET_POSITION]).ravel()
@@ -149,13 +149,13 @@ def _names(codes: np.ndarray, names: Sequence[str]) -> pa.Array:
 
 
 def compression_code(sys_flag: np.ndarray | int) -> np.ndarray:
-    """Numbers of COMPRESSIONS."""
+    """Return numbers of COMPRESSIONS."""
     kind = ((sys_flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT) + 1
     return np.where(sys_flag & layout.SYS_COMPRESSED != 0, kind, 0)
 
 
 def transaction_code(sys_flag: Any) -> Any:
-    """Numbers of TRANSACTIONS."""
+    """Return numbers of TRANSACTIONS."""
     return (sys_flag & layout.SYS_TRANSACTION_MASK) // layout.SYS_PREPARED
 
 
@@ -214,7 +214,7 @@ _COLUMNS: Mapping[str, Callable[[MessageBatch], pa.Array]] = {
 
 
 def _property_maps(buffer: np.ndarray, start: np.ndarray, size: np.ndarray) -> pa.Array:
-    """All properties of each row as a map, of equal names the last."""
+    """Return all properties of each row as a map, of equal names the last."""
     room = int((size // 4 + 1).sum())  # a property has three bytes at least, and one ends it
     ends = np.zeros(len(size) + 1, np.int32)
     name_at, name_size, value_at, value_size = (np.empty(room, np.int64) for _ in range(4))

@@ -35,17 +35,17 @@ class MessageFilter:
     of_transactions: bool = False
 
     def may_be_in(self, base_offset: int, size: int) -> bool:
-        """Whether a segment can hold such a message, by its name and size."""
+        """Say whether a segment can hold such a message, by its name and size."""
         low, high = self.phy_offsets
         return (low is None or low < base_offset + size) and (high is None or high > base_offset)
 
     @property
     def of_queues_alone(self) -> bool:
-        """Whether it is about nothing but queues and places in them."""
+        """Say whether it is about nothing but queues and places in them."""
         return replace(self, topics=None, queue_ids=None, queue_offsets=ALL) == EVERY_MESSAGE
 
     def holds_queue(self, topic: str, queue_id: int) -> bool:
-        """Whether messages of this queue are wanted."""
+        """Say whether messages of this queue are wanted."""
         return (self.topics is None or topic in self.topics) and (self.queue_ids is None or queue_id in self.queue_ids)
 
     def narrowed(self, other: MessageFilter) -> MessageFilter:
@@ -125,7 +125,7 @@ _T = TypeVar("_T")
 
 
 def within(number: int, bounds: Range) -> bool:
-    """Whether a number lies in a range."""
+    """Say whether a number lies in a range."""
     low, high = bounds
     return (low is None or number >= low) and (high is None or number < high)
 

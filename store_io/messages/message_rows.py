@@ -43,7 +43,7 @@ TRANSACTION_TOPICS = HALF_TOPICS | {layout.OPERATION_TOPIC, rocksdb_layout.DONE_
 
 
 def message_schema(columns: Sequence[str]) -> pa.Schema:
-    """The Arrow schema of these columns. Raises UsageError for an unknown name."""
+    """Return the Arrow schema of these columns. Raises UsageError for an unknown name."""
     unknown = [name for name in columns if name not in COLUMNS]
     if unknown or not columns:
         raise UsageError(f"column {unknown[0] if unknown else ''!r}: the columns of messages are {', '.join(COLUMNS)}")
@@ -55,7 +55,7 @@ def message_schema(columns: Sequence[str]) -> pa.Schema:
 def scan_messages(
     scan: MessageScan, source: ByteSource | None = None, contents: Contents = ANY_CONTENTS
 ) -> Iterator[pa.RecordBatch]:
-    """The segment's messages that pass the filter, in the order of their physical offsets, as batches of `message_schema`.
+    """Yield the segment's messages that pass the filter, in the order of their physical offsets, as batches of `message_schema`.
 
     contents: what a message says, so that few are given that do not meet them; the caller looks again.
     Reads no further than the filter's physical offsets. Never raises over bytes; StoreError where the file cannot be read or
@@ -119,7 +119,7 @@ class _Reading:
             at, self.plausible = damage.resume, True
 
     def _wanted(self, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
-        """Batches of those of the decoder's rows that pass the filter."""
+        """Yield batches of those of the decoder's rows that pass the filter."""
         wanted = self.wanted
         if rows["phy_offset"][-1] < (wanted.phy_offsets[0] or 0):  # they ascend
             return
@@ -184,7 +184,7 @@ class _Reading:
         return np.asarray(found.to_numpy(zero_copy_only=False), bool)
 
     def batch(self, rows: np.ndarray, bodies: list[tuple[bytes | None, int]] | None = None) -> MessageBatch:
-        """A batch of these rows. bodies: each with its status."""
+        """Return a batch of these rows. bodies: each with its status."""
         batch = MessageBatch(rows, self.window, self.scan.path, self.topics.keys, self.plausible)
         batch.loss = self.scan.loss
         if bodies is not None:
@@ -195,7 +195,7 @@ class _Reading:
     # ---- bodies ------------------------------------------------------------------------------------------------------
 
     def _with_bodies(self, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
-        """Batches of rows with their bodies, cut so that the bodies of one stay below BATCH_BYTES."""
+        """Yield batches of rows with their bodies, cut so that the bodies of one stay below BATCH_BYTES."""
         compressed = rows["sys_flag"] & layout.SYS_COMPRESSED != 0
         if not (self.scan.decompress and compressed.any()):
             ends = np.cumsum(np.minimum(np.maximum(rows["body_len"], 0), self.scan.max_body_bytes).astype(np.int64))
@@ -224,7 +224,7 @@ class _Reading:
                 low, bodies, held = i + 1, [], 0
 
     def decoded(self, row: np.void) -> tuple[bytes | None, int]:
-        """A message's body, uncompressed."""
+        """Return a message's body, uncompressed."""
         size = max(0, int(row["body_len"]))
         if size > self.scan.max_body_bytes:
             return None, TOO_LARGE
@@ -234,7 +234,7 @@ class _Reading:
     # ---- inner batches -----------------------------------------------------------------------------------------------
 
     def _unpacked(self, rows: np.ndarray, unpacked: np.ndarray) -> Iterator[pa.RecordBatch]:
-        """Batches in which each inner batch is its messages; runs of other rows between them are batches as usual."""
+        """Yield batches in which each inner batch is its messages; runs of other rows between them are batches as usual."""
         edges = np.flatnonzero(np.diff(unpacked)) + 1
         for low, high in zip([0, *edges.tolist()], [*edges.tolist(), len(rows)], strict=True):
             part = rows[low:high]
@@ -277,7 +277,7 @@ class _Inner:
         self.held = 0
 
     def add(self, row: np.ndarray) -> None:
-        """One inner batch, as an array of one row."""
+        """Add one inner batch, as an array of one row."""
         reading, r = self._reading, row[0]
         body, status = reading.decoded(r)
         messages = inner_messages(body) if body is not None else None

@@ -144,7 +144,7 @@ def _has_key(column: pa.Array, key: str) -> pa.Array:
 def search(
     scan: MessageScan, contents: Contents, source: ByteSource | None = None, look_first: bool = True
 ) -> Iterator[pa.RecordBatch]:
-    """The segment's messages that meet the scan's filter and these contents: batches of the scan's columns, in log order.
+    """Yield the segment's messages that meet the scan's filter and these contents: batches of the scan's columns, in log order.
 
     Bodies are as the scan wants them, decoded or stored, whatever `contents` had to look at.
     look_first: look for a text's bytes in the whole segment before it is decoded. Threads share that, so it is for a process that
@@ -211,7 +211,7 @@ class SingleMessages:
         self._file = file
 
     def at(self, phy_offset: int) -> Message | None:
-        """The message that the audit accepts there. Raises StoreError."""
+        """Return the message that the audit accepts there. Raises StoreError."""
         file, window = self._file, self._window
         position = phy_offset - file.start - self._check.framing.header_bytes
         if not 0 <= position < file.size:
@@ -223,6 +223,6 @@ class SingleMessages:
 
 
 def message_at(source: ByteSource, rules: BrokerRules, file: MappedFile, phy_offset: int) -> Message | None:
-    """The message of the segment that the audit accepts at this physical offset."""
+    """Return the message of the segment that the audit accepts at this physical offset."""
     with source.open(file.path) as opened:
         return SingleMessages(opened, rules, file).at(phy_offset)

@@ -52,7 +52,7 @@ class OpenStore:
     listing: StoreListing
 
     def source(self) -> ByteSource:
-        """The store's bytes."""
+        """Return the store's bytes."""
         return open_source(self.location)
 
     def segments(self) -> list[MappedFile]:
@@ -148,7 +148,7 @@ class SegmentTimes:
 
 
 def segment_times(store: OpenStore) -> list[SegmentTimes]:
-    """The segments with the times at which they begin; reads the first bytes of each. Raises StoreError."""
+    """Return the segments with the times at which they begin; reads the first bytes of each. Raises StoreError."""
     segments, source = store.segments(), store.source()
     firsts = [first_store_time(source, store.rules, file) for file in segments]
     return [SegmentTimes(file, first, after) for file, first, after in zip(segments, firsts, [*firsts, None][1:], strict=True)]

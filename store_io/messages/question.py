@@ -52,7 +52,7 @@ class Question:
 
     @property
     def needs_audit(self) -> bool:
-        """Whether what a start would lose must be known."""
+        """Say whether what a start would lose must be known."""
         return self.only_lost or LOST in self.columns
 
     @property
@@ -120,12 +120,12 @@ class MessageSearch:
 
     @property
     def segments(self) -> list[MappedFile]:
-        """All segments of the log, as listed."""
+        """Return all segments of the log, as listed."""
         return [times.file for times in self.times]
 
     @property
     def scan(self) -> MessageScan:
-        """The scan of no segment yet; a part makes its own of it."""
+        """Return the scan of no segment yet; a part makes its own of it."""
         question = self.question
         return MessageScan(
             self.store.location, "", 0, 0, question.columns, question.wanted, question.decompress, question.unpack,

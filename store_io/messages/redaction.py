@@ -52,7 +52,7 @@ class Redaction:
     salt: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
 
     def text(self, value: str | None) -> str | None:
-        """A text as it may be shown."""
+        """Return a text as it may be shown."""
         if value is None or self.mode == NONE:
             return value
         return HIDDEN if self.mode == HIDE else self._token(value.encode("utf-8", "surrogatepass"))
@@ -64,7 +64,7 @@ class Redaction:
         return None if self.mode == HIDE else self._token(value).encode("ascii")
 
     def properties(self, values: dict[str, str]) -> dict[str, str]:
-        """Properties with their names; values as they may be shown."""
+        """Return properties with their names; values as they may be shown."""
         return {name: value if name in OPEN_PROPERTIES else self.text(value) or "" for name, value in values.items()}
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Redaction:
 
 
 def read_redaction(mode: str | None, salt: str | None = None) -> Redaction:
-    """The redaction that an option asks for, None: nothing is hidden. salt: of HASH alone. Raises UsageError."""
+    """Return the redaction that an option asks for, None: nothing is hidden. salt: of HASH alone. Raises UsageError."""
     if mode is None:
         if salt is not None:
             raise UsageError("a salt goes with --redact hash")

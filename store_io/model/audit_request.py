@@ -37,12 +37,12 @@ class AuditRequest:
 
     @property
     def whole(self) -> bool:
-        """Whether everything is to be read, whatever it takes."""
+        """Say whether everything is to be read, whatever it takes."""
         return self.level == "full" and not self.not_after and self.earlier is None
 
     @property
     def quick(self) -> bool:
-        """Whether only what the broker would read is to be read."""
+        """Say whether only what the broker would read is to be read."""
         return self.level == "quick"
 
     def known(self, path: str) -> EarlierSegment | None:
@@ -50,6 +50,6 @@ class AuditRequest:
         return self.earlier.segments.get(path) if self.earlier is not None else None
 
     def was_damaged(self, path: str) -> bool:
-        """Whether the earlier run found damage in this segment."""
+        """Say whether the earlier run found damage in this segment."""
         known = self.known(path)
         return known is not None and known.damaged

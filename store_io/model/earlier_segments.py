@@ -41,7 +41,7 @@ class EarlierSegments:
         return known if same else None
 
     def reused(self, path: str) -> bool:
-        """Whether a segment need not be read because an earlier run has verified it."""
+        """Say whether a segment need not be read because an earlier run has verified it."""
         return self._request.reuse and self._verified(path) and self._derived_unchanged
 
     def reused_segment(self, path: str) -> EarlierSegment | None:
@@ -74,7 +74,7 @@ class EarlierSegments:
 
     @cached_property
     def _same_rules(self) -> bool:
-        """Whether the earlier run judged by the same rules. One by others may have taken for sound what is not."""
+        """Say whether the earlier run judged by the same rules. One by others may have taken for sound what is not."""
         before = self._request.earlier
         now = {key: str(setting.value) for key, setting in self._copy.rules.settings.items()}
         return before is not None and (before.release, before.settings) == (self._request.release, now)
@@ -93,7 +93,7 @@ class EarlierSegments:
         return found_again and self._collected.unchanged(self._copy, before, gone)
 
     def _found_again(self, file: str, phy_offset: int | None, count: int) -> bool:
-        """Whether a disagreement of derived data that the earlier run found is about a segment that is read again."""
+        """Say whether a disagreement of derived data that the earlier run found is about a segment that is read again."""
         if phy_offset is None or count > 1 and not file.startswith(INDEX + "/"):
             return False
         segment = next((f for f in self._copy.segment_files if f.start <= phy_offset < f.start + f.size), None)

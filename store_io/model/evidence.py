@@ -84,17 +84,17 @@ class Evidence:
 
     @cached_property
     def log(self) -> LogMap:
-        """The CommitLog as a list of ranges."""
+        """Return the CommitLog as a list of ranges."""
         return log_map(self.segments, self.copy.rules.segment_bytes, self.unread)
 
     @cached_property
     def holes(self) -> Unwritten:
-        """Parts of the log that were never written although messages follow."""
+        """Return parts of the log that were never written although messages follow."""
         return unwritten(self.segments, self.views, self.leftovers, self.log)
 
     @cached_property
     def log_whole(self) -> bool:
-        """Whether all of the log could be read: only then does it mean something that a thing is not there."""
+        """Say whether all of the log could be read: only then does it mean something that a thing is not there."""
         if self.copy.log_place.asked:
             return False
         if self.log_problem or any(segment.problem for segment in self.segments):
@@ -103,7 +103,7 @@ class Evidence:
 
     @cached_property
     def log_not_opened(self) -> bool:
-        """Whether something in a folder of the log was not opened, such as a link in place of a segment."""
+        """Say whether something in a folder of the log was not opened, such as a link in place of a segment."""
         return self.not_opened_below(COMMITLOG, ledger_folder(self.copy.rules))
 
     @cached_property
@@ -160,22 +160,22 @@ class Evidence:
 
     @property
     def all_read(self) -> bool:
-        """Whether every segment and all entries were read in this run."""
+        """Say whether every segment and all entries were read in this run."""
         return not self.unread and not self.request.quick
 
     @property
     def read_last(self) -> bool:
-        """Whether the newest message of the log was read: only then is it known what lies beyond it."""
+        """Say whether the newest message of the log was read: only then is it known what lies beyond it."""
         data = [s.base_offset for s in self.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)]
         return not self.unread or bool(data) and max(data) > max(f.start for f in self.unread)
 
     @property
     def end_is_known(self) -> bool:
-        """Whether the log's end is what this audit says it is."""
+        """Say whether the log's end is what this audit says it is."""
         return self.log_whole and self.read_last
 
     def written_by(self) -> WrittenBy:
-        """The releases that can have written this copy."""
+        """Return the releases that can have written this copy."""
         magics = [s.first.magic for s in self.segments if s.first.check_ok and not s.first.blank]
         listing = self.copy.listing
         return written_by(listing.files, self.copy.checkpoint, heads_of(self.copy.source, listing), magics)

@@ -22,7 +22,7 @@ class Gaps:
 
     @property
     def faults(self) -> list[Gap]:
-        """The gaps for which nobody has asked: with one it is not said what a start would do."""
+        """Return the gaps for which nobody has asked: with one it is not said what a start would do."""
         return [gap for gap in self.found if not gap.on_purpose]
 
     @property

@@ -40,12 +40,12 @@ class LogMap:
     paths: tuple[str, ...] = ()  # of the same segments
 
     def segment_of(self, phy_offset: int) -> tuple[str, int]:
-        """(path, position) of a byte that some segment of the copy holds."""
+        """Return (path, position) of a byte that some segment of the copy holds."""
         number = bisect_right(self.bases, phy_offset) - 1
         return self.paths[number], phy_offset - self.bases[number]
 
     def kind_at(self, phy_offsets: np.ndarray) -> np.ndarray:
-        """The kind of range that each physical offset lies in; what is below the CommitLog's start is EXPIRED."""
+        """Return the kind of range that each physical offset lies in; what is below the CommitLog's start is EXPIRED."""
         place = np.searchsorted(self.starts, phy_offsets, side="right") - 1
         return np.where(place < 0, EXPIRED, self.kinds[np.maximum(place, 0)])
 
@@ -65,7 +65,7 @@ class LogMap:
 
 
 def log_map(segments: Sequence[SegmentSummary], segment_bytes: int, unread: Sequence[MappedFile] = ()) -> LogMap:
-    """The map of these segments, in any order. Overlapping ones (a name twice) count once, the first listed.
+    """Return the map of these segments, in any order. Overlapping ones (a name twice) count once, the first listed.
 
     One that would reach beyond the largest physical offset is no part of the log.
 
@@ -113,7 +113,7 @@ def log_map(segments: Sequence[SegmentSummary], segment_bytes: int, unread: Sequ
 
 
 def broken_between(log: LogMap, start: int, end: int) -> bool:
-    """Whether bytes between two physical offsets are damaged, missing or zero, so that messages may be gone there."""
+    """Say whether bytes between two physical offsets are damaged, missing or zero, so that messages may be gone there."""
     low = int(np.searchsorted(log.starts, start, side="right")) - 1
     high = int(np.searchsorted(log.starts, end, side="left"))
     kinds = log.kinds[max(low, 0) : high]

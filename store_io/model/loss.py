@@ -73,7 +73,7 @@ class Unreached:
         self.runs: dict[int, dict[QueueKey, list[np.ndarray]]] = {}
 
     def add(self, key: QueueKey, segments: np.ndarray, rows: np.ndarray) -> None:
-        """Runs of one queue, each with the number of its segment."""
+        """Add runs of one queue, each with the number of its segment."""
         for number in np.unique(segments).tolist():
             self.runs.setdefault(number, {}).setdefault(key, []).append(rows[segments == number])
 
@@ -133,7 +133,7 @@ def compute_loss(
 
 
 def _served(queue: BrokerQueue | None) -> tuple[Ranges, _Pieces]:
-    """(entry numbers that are served as they are on disk, what dispatch put and is served)."""
+    """Return (entry numbers that are served as they are on disk, what dispatch put and is served)."""
     if queue is None:
         return [], _Pieces()
     if isinstance(queue, RocksQueue):
@@ -178,7 +178,7 @@ def _settled(view: QueueView, rows: np.ndarray, kept: Ranges, pieces: _Pieces) -
 
 
 def _kept_on_disk(queue: QueueState) -> Ranges:
-    """Entry numbers that are still on disk and served after start()."""
+    """Return entry numbers that are still on disk and served after start()."""
     unit = queue.unit
     kept = union((f.start // unit, (f.start + f.wrote) // unit) for f in queue.files if f.path is not None)
     laid: Ranges = []
@@ -236,7 +236,7 @@ class _Pieces:
         self.reach = np.maximum.accumulate(self.rows[:, 3])  # largest last phy_offset so far
 
     def touching(self, first_phy: int, last_phy: int) -> Iterator[tuple[int, int]]:
-        """(first queue offset, last + 1) of those with a physical offset in [first_phy, last_phy]."""
+        """Yield (first queue offset, last + 1) of those with a physical offset in [first_phy, last_phy]."""
         for piece in self._far:
             if piece[2] <= last_phy and piece[3] >= first_phy:
                 yield piece[0], piece[1]

@@ -67,7 +67,7 @@ class OpenedCopy:
 
     @property
     def unclean(self) -> bool:
-        """Whether the broker stopped uncleanly: the abort file is there."""
+        """Say whether the broker stopped uncleanly: the abort file is there."""
         return self.listing.unclean
 
     @cached_property
@@ -77,7 +77,7 @@ class OpenedCopy:
 
     @property
     def ledger_data(self) -> list[MappedFile]:
-        """The data files of a DLedger group that the audit reads, by name; [] without one."""
+        """Return the data files of a DLedger group that the audit reads, by name; [] without one."""
         folder = self.loaded.ledger.folder if self.loaded.ledger is not None else None
         return [f for f in self.segment_files if folder is not None and f.path.startswith(folder + "/")]
 

@@ -56,7 +56,7 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
 
 
 def other_ledgers(listing: StoreListing, rules: BrokerRules) -> list[str]:
-    """The folders with logs of other DLedger nodes beside this one's own: no start of this node reads them."""
+    """Return the folders with logs of other DLedger nodes beside this one's own: no start of this node reads them."""
     folders, own = ledger_folders(listing.files, with_data=True), ledger_folder(rules)
     return [folder for folder in folders if folder != own] if own in folders else []
 

@@ -96,7 +96,7 @@ class LeftoverResult:
     problem: Gap | None = None
 
     def weight(self) -> int:
-        """How many things it holds, of those of which there may be many."""
+        """Return how many things it holds, of those of which there may be many."""
         return len(self.findings) + len(self.lost) + len(self.wrong) + len(self.answered)
 
 
@@ -252,10 +252,11 @@ class Entries(Protocol):
         """
 
     def of(self, numbers: np.ndarray) -> np.ndarray:
-        """The entries of these ascending numbers."""
+        """Return the entries of these ascending numbers."""
 
     def spans(self, first: int, count: int) -> Iterator[tuple[int, str, int | None, int | None]]:
-        """(how many, file, start, end) of `count` entries that follow one another, for each file that holds some of them."""
+        """Return (how many, file, start, end) of `count` entries that follow one another, for each file that holds some of
+        them."""
 
     def close(self) -> None: ...
 
@@ -343,7 +344,7 @@ class DatabaseEntries:
 
 
 def _windows(ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[int, int]]:
-    """Parts of at most WINDOW_ENTRIES entries that together hold all of these ascending ranges, from number `after` on."""
+    """Yield parts of at most WINDOW_ENTRIES entries that together hold all of these ascending ranges, from number `after` on."""
     first = last = 0
     for start, end in ranges:
         at = start if after is None else max(start, after)
@@ -406,7 +407,7 @@ def _classify(task: LeftoverTask, result: LeftoverResult, part: _Part, twice: se
 
 
 def _report(task: LeftoverTask, result: LeftoverResult, code: Code, part: _Part, chosen: tuple[int, int]) -> None:
-    """One finding per file for the entries [start, end) of the part, which follow one another."""
+    """Report one finding per file for the entries [start, end) of the part, which follow one another."""
     start, end = chosen
     first, at = int(part.numbers[start]), 0
     for n, path, low, high in part.entries.spans(first, end - start):

@@ -49,7 +49,7 @@ def message_runs(segment: SegmentSummary, start: int = 0) -> np.ndarray:
 
 
 def messages_in(rows: np.ndarray) -> int:
-    """Messages of these runs, those of an inner batch one by one. A damaged INNER_NUM can be negative and counts as 0."""
+    """Return messages of these runs, those of an inner batch one by one. A damaged INNER_NUM can be negative and counts as 0."""
     return int(np.maximum(rows["messages"], 0).sum())
 
 
@@ -85,16 +85,16 @@ class RunsByQueue(Mapping[QueueKey, "QueueRuns"]):
         return QueueRuns(self, number, int(self.bounds[number]), int(self.bounds[number + 1]))
 
     def of(self, key: QueueKey) -> QueueRuns:
-        """The runs of a queue, which may have none."""
+        """Return the runs of a queue, which may have none."""
         return self.get(key) or QueueRuns()
 
     @abstractmethod
     def rows(self, number: int, start: int, end: int) -> np.ndarray:
-        """The runs [start, end) of all, which are those of one queue. Not to be changed."""
+        """Return the runs [start, end) of all, which are those of one queue. Not to be changed."""
 
     @abstractmethod
     def segments(self, number: int, start: int, end: int) -> np.ndarray:
-        """The number of the segment that each lies in."""
+        """Return the number of the segment that each lies in."""
 
 
 def bases_of(segments: Sequence[SegmentSummary]) -> np.ndarray:
@@ -125,7 +125,7 @@ class StoreRuns:
             segment.runs = self.rows[start:end]
 
     def by_queue(self, segments: Sequence[SegmentSummary], lmq_expected: bool, known: Mapping[QueueKey, object]) -> RunsByQueue:
-        """The runs of each queue of these segments.
+        """Return the runs of each queue of these segments.
 
         lmq_expected: whether runs of multi-dispatch queues count for queues other than the `known` ones too.
         """
@@ -192,12 +192,12 @@ class QueueRuns:
 
     @property
     def rows(self) -> np.ndarray:
-        """The runs as RUN_DTYPE. Not to be changed."""
+        """Return the runs as RUN_DTYPE. Not to be changed."""
         return self._source.rows(self._number, self._start, self._end) if self._source is not None else NO_RUNS
 
     @property
     def segments(self) -> np.ndarray:
-        """The number of the segment that each lies in."""
+        """Return the number of the segment that each lies in."""
         if self._source is None:
             return np.zeros(0, np.int64)
         return self._source.segments(self._number, self._start, self._end)
@@ -284,7 +284,7 @@ class _OfSegment:
 
 
 def stored_runs(segments: Sequence[SegmentSummary], lmq_expected: bool, known: Mapping[QueueKey, object]) -> RunsByQueue:
-    """The runs of each queue, as `StoreRuns.by_queue` gives them."""
+    """Return the runs of each queue, as `StoreRuns.by_queue` gives them."""
     keys = sorted({key for segment in segments for key in segment.queues})
     ranks = {key: rank for rank, key in enumerate(keys)}
     counts = np.zeros(len(keys), np.int64)
@@ -311,7 +311,7 @@ def stored_runs(segments: Sequence[SegmentSummary], lmq_expected: bool, known: M
 
 
 def _blocks(bounds: np.ndarray) -> np.ndarray:
-    """The number of the first queue of each block, and the number of queues."""
+    """Return the number of the first queue of each block, and the number of queues."""
     firsts = [0]
     while firsts[-1] < len(bounds) - 1:
         within = int(np.searchsorted(bounds, bounds[firsts[-1]] + BLOCK_RUNS, side="right")) - 1

@@ -74,7 +74,7 @@ class QueueView:
         return found
 
     def earlier_messages(self) -> int:
-        """How many messages that are."""
+        """Return how many messages that are."""
         rows, start = self.runs.rows, self.earlier_from()
         inside = rows["queue_offset"] + rows["records"] > start
         if not inside.any():
@@ -110,7 +110,7 @@ class KnownQueues:
 
     @property
     def there(self) -> Mapping[QueueKey, object]:
-        """The queues of which anything is there."""
+        """Return the queues of which anything is there."""
         if self.light_database:
             return dict.fromkeys([*self.folders, *(key for key in self.summaries if key[0].startswith(LMQ_PREFIX))])
         return self.summaries if self.database else self.folders
@@ -119,7 +119,7 @@ class KnownQueues:
 def queue_views(
     segments: Sequence[SegmentSummary], known: KnownQueues, read_in_part: bool = False
 ) -> PackedMap[QueueKey, QueueView]:
-    """Every queue that the log or the disk knows, with its matched, missing and unmatched entry numbers.
+    """Return every queue that the log or the disk knows, with its matched, missing and unmatched entry numbers.
 
     read_in_part: some segments were not read; see `narrow_to_read`.
     """
@@ -161,7 +161,7 @@ def _file_count(view: QueueView) -> int:
 
 
 def _closed(view: QueueView) -> tuple[Any, ...]:
-    """The view without what it shares with the others."""
+    """Return the view without what it shares with the others."""
     kinds = view.deleted_topic, view.keyed, view.of_other_kind, view.lmq
     return view.batch, view.folder, view.covered, view.missing, view.leftover, view.begins_again, *kinds
 
@@ -207,7 +207,7 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
 
 
 def never_put(rows: np.ndarray) -> np.ndarray:
-    """Batches for which no broker makes an entry: their base or their number is negative (BatchConsumeQueue)."""
+    """Return batches for which no broker makes an entry: their base or their number is negative (BatchConsumeQueue)."""
     never: np.ndarray = (rows["queue_offset"] < 0) | (rows["messages"] < 0)
     return never
 

@@ -85,13 +85,13 @@ class WrittenBy:
         return f"written by {self.range_text()} ({'; '.join(why)})"
 
     def range_text(self) -> str:
-        """The likely releases."""
+        """Return the likely releases."""
         if self.oldest == self.newest:
             return self.oldest
         return f"{self.oldest} or newer" if self.newest == KNOWN_RELEASES[-1] else f"{self.oldest} to {self.newest}"
 
     def holds(self, release: str) -> bool:
-        """Whether the release lies in the likely range."""
+        """Say whether the release lies in the likely range."""
         return parse_known(self.oldest) <= parse_known(release) <= parse_known(self.newest)
 
 

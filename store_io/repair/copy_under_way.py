@@ -33,7 +33,7 @@ _WHOLE = 1 << 63
 
 @contextlib.contextmanager
 def started(request: RepairRequest, run_here: RunTasks | None = None) -> Iterator[CopyUnderWay]:
-    """A copy beside the request's target, from its first byte on. Nothing of it stays but a published store.
+    """Yield a copy beside the request's target, from its first byte on. Nothing of it stays but a published store.
 
     run_here: runs tasks in this process, which alone can read the copy while it is made. None: the repair's own runner does.
 
@@ -84,7 +84,7 @@ class CopyUnderWay:
 
     @property
     def location(self) -> StoreLocation:
-        """The copy, to be read now. For another process it is the copy when it is whole."""
+        """Return the copy, to be read now. For another process it is the copy when it is whole."""
         if not self.writer.copies:
             self.finish()
             return self.writer.location
@@ -118,7 +118,7 @@ class CopyUnderWay:
                 raise StoreError(f"{path}: its copy has ended before byte {position}")
 
     def copies(self, path: str) -> bool:
-        """Whether the path is that of a file of the copy: no folder, nor what no copy is made of."""
+        """Say whether the path is that of a file of the copy: no folder, nor what no copy is made of."""
         entry = self.plan.by_path.get(path)
         return entry is not None and entry.kind == "file"
 

@@ -84,7 +84,7 @@ class Round:
 
     @cached_property
     def _served(self) -> frozenset[QueueKey]:
-        """The queues that the release itself would have in memory."""
+        """Return the queues that the release itself would have in memory."""
         prediction = self.before.prediction
         settled = prediction.settled if prediction is not None else None
         return frozenset(settled.queues) if settled is not None else frozenset()

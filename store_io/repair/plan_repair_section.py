@@ -59,7 +59,7 @@ class StepsTask:
         return (self.location.root,)
 
     def run(self) -> Row:
-        """The policy's part of the section."""
+        """Return the policy's part of the section."""
         try:
             plan = read_plan(self.plan.encode())
             scratch = tempfile.gettempdir()
@@ -97,7 +97,7 @@ def _section(answer: Any) -> Row:
 
 
 def repair_section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
-    """The section of that store's plan. answers: of its tasks, in their order; a gap says why there is none."""
+    """Return the section of that store's plan. answers: of its tasks, in their order; a gap says why there is none."""
     if not _wanted(outcome):
         return None
     given = [_section(answer) for answer in answers]

@@ -56,14 +56,14 @@ class RepairProposal:
 
 
 def proposals(section: Mapping[str, Row] | None) -> list[RepairProposal]:
-    """The proposals of plan.json's section `repair`, the recommended one first."""
+    """Return the proposals of plan.json's section `repair`, the recommended one first."""
     found = [_proposal(policy, section[policy]) for policy in POLICIES if policy in section] if section else []
     return sorted(found, key=lambda one: (one.refused is not None, -one.kept, one.given_up, one.policy != BROKER))
 
 
 def recommended(section: Mapping[str, Row] | None) -> RepairProposal | None:
-    """The proposal that keeps most; if both keep the same, that of the policy which surprises consumers least. None if none
-    goes, or none changes anything."""
+    """Return the proposal that keeps most; if both keep the same, that of the policy which surprises consumers least. None if
+    none goes, or none changes anything."""
     return next((one for one in proposals(section) if one.refused is None and one.changes), None)
 
 
@@ -79,7 +79,7 @@ def _proposal(policy: str, row: Row) -> RepairProposal:
 
 
 def refused_section(sentence: str, worked_out: bool = True) -> Row:
-    """A policy's part of the section if it has no steps. worked_out: whether a repair refuses; else nobody tried."""
+    """Return a policy's part of the section if it has no steps. worked_out: whether a repair refuses; else nobody tried."""
     return {
         "refused": sentence, "worked_out": worked_out, "options": [], "messages_before": None, "messages_after": None,
         "healed": None, "risk": None, "risk_left": None, "config_left": "", "lost": None, "given_up": None, "config": [],
@@ -88,7 +88,7 @@ def refused_section(sentence: str, worked_out: bool = True) -> Row:
 
 
 def config_helps(outcome: AuditOutcome) -> bool:
-    """Whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
+    """Say whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
     refused_by = ((outcome.plan.get("broker") or {}).get("config") or {}).get("refused_by")
     mended = (f for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE)
     files = [f.file for f in mended if not f.has_step(Step.OLDER_LIGHT_OFFSETS)]

@@ -45,12 +45,12 @@ class Audited:
 
     @property
     def starts(self) -> bool:
-        """Whether the release would start."""
+        """Say whether the release would start."""
         return self.prediction is not None and self.prediction.starts
 
     @property
     def views(self) -> Mapping[QueueKey, QueueView]:
-        """Each queue seen from the log and from its files."""
+        """Return each queue seen from the log and from its files."""
         self._audit.view_queues()
         return self._audit.views
 
@@ -69,12 +69,12 @@ class Audited:
 
     @property
     def last_message(self) -> int:
-        """Physical offset of the last message, a bridge or not; 0 without one."""
+        """Return physical offset of the last message, a bridge or not; 0 without one."""
         return max((int(s.index_runs["last_phy_offset"].max()) for s in self.segments if len(s.index_runs)), default=0)
 
     @property
     def holding(self) -> set[str]:
-        """Paths of the segments that hold a message."""
+        """Return paths of the segments that hold a message."""
         return {s.path for s in self.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)}
 
     def scan_of(self, segment: SegmentSummary) -> SegmentTask:
@@ -108,7 +108,7 @@ def audit(
     keep: bool = False,
     run_here: RunTasks | None = None,
 ) -> Audited:
-    """The audit of the new store as it is now, under those settings.
+    """Return the audit of the new store as it is now, under those settings.
 
     what: "the copy".
     copy: of the copy, to be held against the plan, where it is read. Raises StoreError where there is none, and Unreadable where
@@ -136,7 +136,10 @@ def audit(
 
 
 def _keeping(task: Task, work: Work, scanned: set[str]) -> Task:
-    """The task as a scan that keeps what it meets, if it is the segment's first. scanned: paths of segments that had one."""
+    """Return the task as a scan that keeps what it meets, if it is the segment's first.
+
+    scanned: paths of segments that had one.
+    """
     if not isinstance(task, SegmentTask) or task.only is not None or not task.walk_audit or task.path in scanned:
         return task
     scanned.add(task.path)
@@ -144,7 +147,7 @@ def _keeping(task: Task, work: Work, scanned: set[str]) -> Task:
 
 
 def _without_rows(result: Any, kept: dict[str, KeptRows]) -> Any:
-    """The result as the audit takes it. kept: gets the rest."""
+    """Return the result as the audit takes it. kept: gets the rest."""
     if isinstance(result, PartlyRead):
         return replace(result, result=_without_rows(result.result, {}))
     if not isinstance(result, KeptScan):
@@ -159,8 +162,8 @@ def _not_audited(what: str, outcome: AuditOutcome) -> StoreError:
 
 
 def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
-    """The audit of the copy, which must find what the plan promises; it settles rules and settings. Raises StoreError, also
-    what the copy raises."""
+    """Return the audit of the copy, which must find what the plan promises; it settles rules and settings. Raises StoreError,
+    also what the copy raises."""
     work.progress("auditing the copy")
     first = _audit_while_copied(work, copying)
     copying.finish()
@@ -180,7 +183,7 @@ def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
 
 
 def _audit_while_copied(work: Work, copying: CopyUnderWay) -> Audited | None:
-    """The audit of the copy while it is made; None where it finds anything else than the plan promises."""
+    """Return the audit of the copy while it is made; None where it finds anything else than the plan promises."""
     try:
         keep = not work.request.edits_log  # by the plan: another audit follows then
         found = audit(work, work.request.plan.broker_conf, "the copy", copying.location, keep, copying.run_here)
@@ -190,7 +193,7 @@ def _audit_while_copied(work: Work, copying: CopyUnderWay) -> Audited | None:
 
 
 def audit_changed(work: Work, what: str) -> Audited:
-    """The audit of the copy after a change. Raises StoreError where it is not complete."""
+    """Return the audit of the copy after a change. Raises StoreError where it is not complete."""
     found = audit(work, work.conf, what, keep=True)
     if not found.complete:
         raise _not_audited(what, found.outcome)
@@ -198,7 +201,7 @@ def audit_changed(work: Work, what: str) -> Audited:
 
 
 def audit_new_store(work: Work) -> Audited:
-    """The audit of the new store, while what was written goes to the disk."""
+    """Return the audit of the new store, while what was written goes to the disk."""
     work.progress("auditing the new store")
     with ThreadPoolExecutor(1) as threads:
         flushed = threads.submit(work.writer.flush)

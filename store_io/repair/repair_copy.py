@@ -161,7 +161,7 @@ def removed(location: StoreLocation, made: StoreLocation, moved: Container[str])
 
 
 def _made_anew(path: str) -> bool:
-    """Whether a start or a repair makes such a file anew: the report names the whole queue or index instead."""
+    """Say whether a start or a repair makes such a file anew: the report names the whole queue or index instead."""
     top, *names = path.split("/")
     databases = rocksdb_layout.FOLDER, rocksdb_layout.SEPARATE_FOLDER, rocksdb_layout.TABLES_FOLDER
     if top in databases and len(names) == 1 and is_database_name(names[0]):
@@ -177,7 +177,7 @@ def _is_number(path: str) -> bool:
 
 @every_read()
 def _files(location: StoreLocation, source: ByteSource) -> dict[str, StoreFile]:
-    """All that lies in the source, by path."""
+    """Return all that lies in the source, by path."""
     files: dict[str, StoreFile] = {e.path: e for e in list_store(location).files}
     for entry in list(files.values()):
         if entry.kind == "directory" and "/" not in entry.path:  # folders that the audit knows by name alone
@@ -186,7 +186,7 @@ def _files(location: StoreLocation, source: ByteSource) -> dict[str, StoreFile]:
 
 
 def _needed(source: ByteSource, files: Mapping[str, StoreFile]) -> int:
-    """How much of a medium a copy takes at most."""
+    """Return how much of a medium a copy takes at most."""
     needed = 0
     for entry in files.values():
         if entry.kind == "file":

@@ -70,7 +70,7 @@ class RepairPlan:
 
 
 def properties_text(settings: Mapping[str, Any]) -> str:
-    """A properties file with these values."""
+    """Return a properties file with these values."""
     lines = []
     for key, value in sorted(settings.items()):
         lines.append(property_line(key, str(value).lower() if isinstance(value, bool) else str(value)))
@@ -78,7 +78,7 @@ def properties_text(settings: Mapping[str, Any]) -> str:
 
 
 def plan_text(plan: Row) -> str:
-    """An audit's plan as `read_plan` takes it; lists that lie packed in it are written as lists."""
+    """Return an audit's plan as `read_plan` takes it; lists that lie packed in it are written as lists."""
     return json.dumps(plan, default=list)
 
 
@@ -150,7 +150,7 @@ def _check_steps(rows: list[Any]) -> None:
 
 
 def _repair(section: Any) -> dict[str, PlannedSteps]:
-    """The steps by policy, of policies whose steps the plan has."""
+    """Return the steps by policy, of policies whose steps the plan has."""
     if section is None:
         return {}
     if not isinstance(section, dict) or any(not isinstance(section.get(policy), dict) for policy in POLICIES):

@@ -59,7 +59,7 @@ class Ended:
 
 
 def report(work: Work, begun: Begun, ended: Ended) -> Row:
-    """The whole of it, plain data."""
+    """Return the whole of it, plain data."""
     request = work.request
     found: Row = {
         "schema_version": 1, "policy": request.policy, "release": request.plan.release, "settings": request.settings,
@@ -161,14 +161,14 @@ def queue_ends(ended: Ended) -> QueueEnds:
 
 
 def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:
-    """(messages, bytes) of valid messages of the copy beyond that physical offset."""
+    """Return (messages, bytes) of valid messages of the copy beyond that physical offset."""
     runs = [message_runs(segment, log_end - segment.base_offset) for segment in audit.segments]
     messages, size = (sum(int(rows[name].sum()) for rows in runs) for name in ("messages", "bytes"))
     return messages, size
 
 
 def _digests(work: Work, written: Sequence[str]) -> list[Row]:
-    """SHA-256 of the small files that were written. For the large ones, at a second for each GB, there is `manifest`."""
+    """Return SHA-256 of the small files that were written. For the large ones, at a second for each GB, there is `manifest`."""
     source, tree, found = work.source, work.tree, []
     for path in sorted({checkpoint_layout.CHECKPOINT_FILE, *written}):
         if path in tree.by_path:

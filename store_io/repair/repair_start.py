@@ -53,7 +53,7 @@ def unblock(work: Work, audit: Audited) -> Audited:
 
 
 def with_configured_lengths(work: Work, audit: Audited) -> Audited:
-    """The audit of the copy in which each file of the log that holds a message has the configured length."""
+    """Return the audit of the copy in which each file of the log that holds a message has the configured length."""
     misfits = [s for s in audit.segments if s.size != work.rules.segment_bytes and s.path in audit.holding]
     return _resized(work, audit, misfits, "a file of the log has this size") if misfits else audit
 
@@ -84,7 +84,7 @@ def _no_start(work: Work, audit: Audited, refusal: Refusal | None) -> NoStart:
 
 
 def why_no_start(work: Work, refusal: Refusal | None) -> str:
-    """Why the release does not start, and what helps against that. refusal: None if nothing is predicted."""
+    """Return why the release does not start, and what helps against that. refusal: None if nothing is predicted."""
     return f"{refusal_sentence(refusal)}{_config_advice(work, refusal)}" if refusal is not None else "nothing is predicted"
 
 
@@ -111,7 +111,7 @@ def _take_away(work: Work, audit: Audited, refusal: Refusal, reason: str) -> Non
 
 
 def _resized(work: Work, audit: Audited, segments: Sequence[SegmentSummary], reason: str) -> Audited:
-    """The audit of the copy once these files of its log have the configured length. segments: by that audit."""
+    """Return the audit of the copy once these files of its log have the configured length. segments: by that audit."""
     size = work.rules.segment_bytes
     for segment in segments:
         lost = {"bytes": max(0, segment.size - size)}

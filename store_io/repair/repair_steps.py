@@ -73,7 +73,7 @@ class Steps:
     done: list[Step] = field(default_factory=list)
 
     def add(self, action: str, file: str, **more: Any) -> None:
-        """One more; `more`: the other fields of `Step`."""
+        """Add one more step. more: the other fields of `Step`."""
         self.take(Step(action, file, **more))
 
     def take(self, step: Step) -> None:
@@ -98,7 +98,7 @@ class Steps:
 
     @property
     def changed(self) -> bool:
-        """Whether the new store is anything else than a copy by now."""
+        """Say whether the new store is anything else than a copy by now."""
         return any(step.action != COPY for step in self.done)
 
     @property
@@ -108,7 +108,7 @@ class Steps:
 
 
 def _said(row: Row) -> str:
-    """A step in one line, without its reason: two steps with the same line do the same."""
+    """Return a step in one line, without its reason: two steps with the same line do the same."""
     size = "" if row["start"] is None else f" [{row['start']}, {row['end']})"
     numbers = [f"{word} {count} {name}" for word in ("kept", "lost") for name, count in sorted(row[word].items())]
     numbers += [f"sha256 {row['sha256']}"] if "sha256" in row else []

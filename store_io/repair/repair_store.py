@@ -144,7 +144,7 @@ def _carry_out(work: Work, copying: CopyUnderWay) -> RepairOutcome:
 
 
 def _finish(work: Work, begun: Begun) -> RepairOutcome:
-    """All that changes the log, and what follows from it."""
+    """Return all that changes the log, and what follows from it."""
     apply_edits(work, begun.log.edits)  # 7: cut, zero, bridge
     _declare_clean(work, begun.audit)  # 8
     if work.request.policy == SALVAGE:
@@ -164,7 +164,7 @@ def _begun(work: Work) -> Begun:
 
 
 def _begin(work: Work, copying: CopyUnderWay) -> Begun:
-    """All that is done before the log is edited. Raises StoreError."""
+    """Return all that is done before the log is edited. Raises StoreError."""
     work.progress("copying")
     copied = copying.plan.copied  # 1: not whole yet while the copy is audited
     work.keeps = work.request.plan.rebuilds and work.writer.aside.free_bytes() > ROOM_TO_KEEP * copied.needed_bytes
@@ -203,7 +203,7 @@ def _unblocked(work: Work, audit: Audited) -> Audited:
 
 
 def _holds(audit: Audited, row: Row) -> bool:
-    """Whether a message is at the place of this row, as a donor's may be."""
+    """Say whether a message is at the place of this row, as a donor's may be."""
     extents = (e for s in audit.segments if s.path == row["file"] for e in message_extents(s))
     return any(e.start <= row["start"] < e.end for e in extents)
 
@@ -219,8 +219,8 @@ def _declare_clean(work: Work, audit: Audited) -> None:
 
 
 def _audit_edited_log(work: Work, begun: Begun) -> Audited:
-    """The audit that decides what to rebuild: the first one, if no message of the log changes. Checks that need a clean stop
-    follow in the second round."""
+    """Return the audit that decides what to rebuild: the first one, if no message of the log changes. Checks that need a clean
+    stop follow in the second round."""
     holding = begun.audit.holding
     if any(edit.step.action != REMOVE or edit.step.file in holding for edit in begun.log.edits):
         work.progress("auditing the repaired log")

@@ -65,7 +65,7 @@ class RepairRequest:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The words that ask the command repair for this, besides store, plan, target and policy."""
+        """Return the words that ask the command repair for this, besides store, plan, target and policy."""
         heal_risk, donor = self.heal_risk, self.donor.root if self.donor is not None else ""
         wanted: tuple[tuple[str, object], ...] = (
             (HEAL, heal_risk is not None),
@@ -81,7 +81,7 @@ class RepairRequest:
 
     @property
     def edits_log(self) -> bool:
-        """Whether the plan has a step that changes files of the log. False if it has no steps."""
+        """Say whether the plan has a step that changes files of the log. False if it has no steps."""
         planned = self.plan.repair.get(self.policy)
         rows = planned.steps if planned is not None else ()
         return any(row["action"] not in (COPY, REMOVE) and row["file"].partition("/")[0] == COMMITLOG for row in rows)
@@ -141,12 +141,12 @@ class Beyond(NamedTuple):
     bytes: int
 
     def holds(self, phy_offset: int) -> bool:
-        """Whether the message with that physical offset lay there."""
+        """Say whether the message with that physical offset lay there."""
         return self.start <= phy_offset - self.file.start < self.file.size
 
 
 def unused_name(tree: Tree, stem: str) -> str:
-    """A name for a file that goes afterwards, with which no other of the new store begins."""
+    """Return a name for a file that goes afterwards, with which no other of the new store begins."""
     while any(entry.path.startswith(stem) for entry in tree.all):
         stem += "~"
     return stem
@@ -189,17 +189,17 @@ class Work:
 
     @property
     def source(self) -> ByteSource:
-        """The new store as it is now."""
+        """Return the new store as it is now."""
         return open_source(self.location)
 
     @property
     def tree(self) -> Tree:
-        """Its names as they are now."""
+        """Return its names as they are now."""
         return Tree(list_store(self.location).files)
 
     @property
     def log_changed(self) -> bool:
-        """Whether the log is another one than in the copy, or ended otherwise, by what was done so far."""
+        """Say whether the log is another one than in the copy, or ended otherwise, by what was done so far."""
         return any(step.file.partition("/")[0] in (COMMITLOG, ABORT_FILE) for step in self.steps.done)
 
     def forget_rows(self) -> None:
@@ -207,7 +207,7 @@ class Work:
         self.writer.aside.remove(KEPT_ROWS)
 
     def lay_beyond(self, phy_offset: int) -> bool:
-        """Whether the copy has the message with that physical offset after the configured length of a file of its log."""
+        """Say whether the copy has the message with that physical offset after the configured length of a file of its log."""
         return any(each.messages and each.holds(phy_offset) for each in self.beyond)
 
     def remove(self, path: str, reason: str, tree: Tree) -> None:

@@ -121,7 +121,7 @@ class Unsaved:
 
     @property
     def messages(self) -> int:
-        """How many have a name."""
+        """Return how many have a name."""
         return sum(row.end - row.first for row in self.missing) + self.cut
 
 
@@ -175,7 +175,7 @@ def segments_beyond(
 
 
 def missing_rows(unsaved: Unsaved) -> Iterator[Row]:
-    """A row for each message, or for each range of which nothing but queue offsets is known."""
+    """Yield a row for each message, or for each range of which nothing but queue offsets is known."""
     hashes = key_hashes(unsaved)
     for row in unsaved.missing:
         yield {

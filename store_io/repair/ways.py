@@ -37,17 +37,17 @@ class RepairFigures:
 
     @property
     def given_up(self: _Reported) -> int:
-        """Messages that the new store does not hold, although the copy holds them or shows that they were there."""
+        """Return messages that the new store does not hold, although the copy holds them or shows that they were there."""
         return int(self.report["given_up"]["messages"])
 
     @property
     def healed(self: _Reported) -> int:
-        """Damaged records that were made whole."""
+        """Return damaged records that were made whole."""
         return len((self.report.get("healed") or {}).get("records", ()))
 
     @property
     def config_stays(self: _Reported) -> list[str]:
-        """Files of config/ that the new store lacks, or has as little of use as the copy."""
+        """Return files of config/ that the new store lacks, or has as little of use as the copy."""
         report = self.report
         files = [row["file"] for row in report["config"] if row["left_out"] or not report["config_written"]]
         return list(dict.fromkeys([*files, *([TOPICS] if report.get("topics_unknown") else [])]))
@@ -80,7 +80,7 @@ class Way(RepairFigures):
 
     @property
     def consistent(self) -> bool:
-        """Whether a run would put a new store in place."""
+        """Say whether a run would put a new store in place."""
         return self.outcome is not None and self.outcome.exit_code == 0
 
     @property
@@ -89,12 +89,12 @@ class Way(RepairFigures):
 
     @property
     def risk(self) -> float:
-        """How likely one of these changes is not the right one, at most: the sum of their risks."""
+        """Return how likely one of these changes is not the right one, at most: the sum of their risks."""
         return float((self.report.get("healed") or {}).get("total_risk", 0.0)) if self.outcome is not None else 0.0
 
     @property
     def offsets(self) -> int:
-        """How many offsets of consumers, delay levels and timers it sets back."""
+        """Return how many offsets of consumers, delay levels and timers it sets back."""
         return int(self.report.get("positions_set_back", 0))
 
     @property
@@ -104,7 +104,7 @@ class Way(RepairFigures):
 
     @property
     def written(self) -> int:
-        """Bytes of the copy that it writes, without holes; what it makes anew replaces some of them."""
+        """Return bytes of the copy that it writes, without holes; what it makes anew replaces some of them."""
         copied = sum(int(step["kept"].get("bytes", 0)) for step in self.report["steps"] if step["action"] == COPY)
         return min(copied, int(self.report["needed_bytes"]))
 
@@ -171,13 +171,13 @@ def _worked_out(request: RepairRequest, run_tasks: RunTasks) -> Way:
 
 
 def _nothing_written(config: Sequence[Row]) -> str:
-    """Why --fix-config writes no file. config: rows of the report, all of files that are left out."""
+    """Return why --fix-config writes no file. config: rows of the report, all of files that are left out."""
     why = "; ".join(f"{row['file']}: {clause(row['reason'])}" for row in config)
     return f"{FIX_CONFIG} finds nothing to write" + (f": {why}" if why else "")
 
 
 def section_of(way: Way) -> Row:
-    """A policy's part of the section."""
+    """Return a policy's part of the section."""
     if not way.consistent:
         return refused_section(way.problem())
     report = way.report
@@ -197,6 +197,6 @@ def _unserved(report: Row) -> int:
 
 
 def _timeless(row: Row) -> Row:
-    """A row of the report without modification times: the same bytes have the same plan."""
+    """Return a row of the report without modification times: the same bytes have the same plan."""
     found = {**row, "not_kept": [_timeless(form) for form in row["not_kept"]]} if "not_kept" in row else row
     return {**found, "time_ms": None} if row["time_from"] == FROM_FILE else found

@@ -47,13 +47,13 @@ class Copy:
 
     @property
     def own_loss(self) -> int:
-        """Valid messages of this copy that consumers would not get after a start."""
+        """Return valid messages of this copy that consumers would not get after a start."""
         loss = self.audit.loss
         return loss.messages if loss is not None and self.starts_as_it_is else 0
 
 
 def copy_of(audit: StoreAudit) -> Copy:
-    """An audited store as a copy of its group."""
+    """Return an audited store as a copy of its group."""
     readable: list[SegmentSummary] = []
     unreadable = []
     for segment in sorted(audit.segments, key=lambda s: (s.base_offset, s.path)):
@@ -90,7 +90,7 @@ class ComparedCopies:
         self.pieces = [self._merged(number) for number in self.numbers]
 
     def _merged(self, number: int) -> list[ReplicaRange]:
-        """A copy's pieces in order; those that only a segment's end parts are one."""
+        """Return a copy's pieces in order; those that only a segment's end parts are one."""
         merged: list[ReplicaRange] = []
         log = self.copies[number].log
         for piece in (piece for part in self.parts if part.copy == number for piece in part.pieces):
@@ -104,22 +104,22 @@ class ComparedCopies:
         return merged
 
     def others(self, number: int) -> list[int]:
-        """All copies but this one."""
+        """Return all copies but this one."""
         return [other for other in self.numbers if other != number]
 
     def totals(self, holder: int) -> Iterator[tuple[tuple[int, ...], QueueKey, QueueTotal]]:
-        """(states, queue, messages) of what one copy holds and others may not."""
+        """Yield (states, queue, messages) of what one copy holds and others may not."""
         for part in self.parts:
             if part.copy == holder:
                 for (states, key), total in part.totals.items():
                     yield states, key, total
 
     def counted_before(self, number: int, holder: int, states: Sequence[int]) -> bool:
-        """Whether a copy before `holder`, other than `number`, holds the same messages, so that they are counted already."""
+        """Say whether a copy before `holder`, other than `number`, holds the same messages, so that they are counted already."""
         return any(states[other] == State.EQUAL for other in range(holder) if other != number)
 
     def lacks(self, number: int) -> int:
-        """Messages that other copies hold and this one does not, each counted once however many hold it."""
+        """Return messages that other copies hold and this one does not, each counted once however many hold it."""
         return sum(
             total.messages
             for holder in self.others(number)
@@ -136,7 +136,7 @@ class ComparedCopies:
         return max(counts, default=0)
 
     def piece_at(self, number: int, start: int) -> ReplicaRange | None:
-        """A copy's piece that holds this physical offset."""
+        """Return a copy's piece that holds this physical offset."""
         pieces = self.pieces[number]
         place = bisect_right(pieces, start, key=lambda piece: piece.start) - 1
         return pieces[place] if place >= 0 and start < pieces[place].end else None
@@ -162,7 +162,7 @@ class ReplicaFindings:
         self._contradicted = [{f.phy_offset for f in c.audit.findings if f.code == Code.MESSAGE_DISPUTED} for c in self.copies]
 
     def of(self, number: int) -> list[Finding]:
-        """The findings of one copy."""
+        """Return the findings of one copy."""
         compared = self.compared
         found = [
             self._held_elsewhere(number, holder, piece)

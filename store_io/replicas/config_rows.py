@@ -73,7 +73,7 @@ def _row(table: str, store: str, holder: str, own: NewestTable, other: NewestTab
 
 
 def _place(table: str, key: Any) -> Row:
-    """The entry's own names; null for what a table of this kind does not have."""
+    """Return the entry's own names; null for what a table of this kind does not have."""
     group, topic, queue_id = key if table == "offsets" else (None, None, None)
     level = key if table == "delay_offsets" else None
     topic = key if table == "topics" else topic

@@ -133,7 +133,7 @@ class _Reader:
             self._files.close()
 
     def read(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-        """(the bytes of [low, high), which of them no file holds)."""
+        """Return (the bytes of [low, high), which of them no file holds)."""
         data, absent = np.zeros(high - low, np.uint8), np.ones(high - low, bool)
         for file in self.other.files:
             start, end = max(low, file.start), min(high, file.start + file.size)
@@ -218,7 +218,8 @@ class _Comparison:
     def _differing(
         self, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray, here: np.ndarray, reader: _Reader
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(which of the messages `here` differ; of those, which the other copy holds as the same message by its header)."""
+        """Return (which of the messages `here` differ; of those, which the other copy holds as the same message by its
+        header)."""
         low, high = int(starts[here[0]]), int(ends[here[-1]])
         differs = np.zeros(len(rows), bool)
         heads = np.zeros((len(rows), _HEADER), np.uint8)
@@ -299,7 +300,7 @@ class _Comparison:
         self.open = None
 
     def _differences(self, head: np.void, states: tuple[int, ...]) -> Iterator[tuple[int, Difference]]:
-        """How the message differs from each other copy that has bytes in its place."""
+        """Yield how the message differs from each other copy that has bytes in its place."""
         start, header = int(head["phy_offset"]) - self.header, self.header
         end = start + header + int(head["total_size"])
         for reader in self.readers:

@@ -69,7 +69,7 @@ class ReplicaGroup:
     # ---- what has to be read -----------------------------------------------------------------------------------------
 
     def tasks(self) -> list[ReplicaTask]:
-        """A task for each segment that another copy may have otherwise. All else follows from what the audits know."""
+        """Return a task for each segment that another copy may have otherwise. All else follows from what the audits know."""
         tasks = []
         for number, copy in enumerate(self.copies):
             for segment in copy.segments:
@@ -166,7 +166,7 @@ class ReplicaGroup:
 
 
 def _whole_part(copy: int, segment: SegmentSummary, states: tuple[int, ...]) -> ReplicaPart:
-    """A part whose messages all have the same states: from the segment's runs, without reading it again."""
+    """Return a part whose messages all have the same states: from the segment's runs, without reading it again."""
     part = ReplicaPart(copy, segment.base_offset)
     messages = [e for e in segment.extents if e.kind == EXTENT_MESSAGE]
     runs = message_runs(segment)

@@ -33,7 +33,7 @@ LACKING = (State.BEYOND, *GAPS, State.OTHER)  # the message is not in that copy
 
 
 def state_name(state: int) -> str:
-    """The state as replicas.json and findings have it."""
+    """Return the state as replicas.json and findings have it."""
     return State(state).name.lower()
 
 
@@ -74,7 +74,7 @@ class ReplicaRange:
     differences: dict[int, Difference] = field(default_factory=dict)
 
     def is_like(self, other: ReplicaRange) -> bool:
-        """Whether both say the same of the other copies."""
+        """Say whether both say the same of the other copies."""
         return (self.states, self.malformed) == (other.states, other.malformed)
 
     def extend(self, following: ReplicaRange) -> None:

@@ -29,7 +29,7 @@ MAX_RANGES = 1000  # shown of what one copy has and another lacks
 
 
 def ledger_of(audit: StoreAudit) -> Row | None:
-    """The copy's last entry and what its checkpoint calls committed, as a start reads them; None without a DLedger log."""
+    """Return the copy's last entry and what its checkpoint calls committed, as a start reads them; None without a DLedger log."""
     ledger = audit.prediction.ledger if audit.prediction is not None else None
     return {name: ledger[name] for name in ("end_index", "end_term", "committed_index")} if ledger is not None else None
 
@@ -122,7 +122,7 @@ class _First(NamedTuple):
 
 
 def group_row(name: str, compared: ComparedCopies, problems: list[str]) -> Row:
-    """All that is said of the group."""
+    """Return all that is said of the group."""
     copies = [_copy_row(compared, number) for number in compared.numbers]
     best, why = _best(compared, copies)
     quorum = quorum_sentence(copies)
@@ -160,7 +160,7 @@ def _copy_row(compared: ComparedCopies, number: int) -> Row:
 
 
 def _best(compared: ComparedCopies, copies: Sequence[Row]) -> tuple[str | None, str]:
-    """The copy whose start loses least, and why, in a sentence."""
+    """Return the copy whose start loses least, and why, in a sentence."""
     able = [row for row in copies if row["loses"] is not None]
     if not able:
         return None, "No copy is known to start: repair one first."

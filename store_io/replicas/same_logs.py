@@ -91,7 +91,7 @@ def _headers_of(asked: _Edges) -> set[_Header]:
 
 
 def _headers(audit: OpenedLog, file: MappedFile) -> Iterator[_Header]:
-    """Headers of messages that name the physical offset at which they lie."""
+    """Yield headers of messages that name the physical offset at which they lie."""
     with audit.source.open(file.path) as opened:
         for start in _READ_AT:
             data = opened.read(start, _READ_BYTES)

@@ -74,15 +74,15 @@ class Batch:
         return len(self.key_ends)
 
     def key(self, at: int) -> bytes:
-        """The key of one entry."""
+        """Return the key of one entry."""
         return self.keys[int(self.key_ends[at - 1]) if at else 0 : int(self.key_ends[at])].tobytes()
 
     def value(self, at: int) -> bytes:
-        """The value of one entry."""
+        """Return the value of one entry."""
         return self.values[int(self.value_ends[at - 1]) if at else 0 : int(self.value_ends[at])].tobytes()
 
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
-        """Entry by entry: for few."""
+        """Yield entry by entry: for few."""
         keys, values = self.keys.tobytes(), self.values.tobytes()
         k = v = 0
         for key_end, value_end in zip(self.key_ends.tolist(), self.value_ends.tolist(), strict=True):
@@ -202,7 +202,7 @@ class Database:
     # ---- asking ----------------------------------------------------------------------------------------------------
 
     def scan(self, family: str, first: bytes = b"", end: bytes | None = None, limit: int = -1) -> Iterator[Batch]:
-        """The entries with keys in [first, end), in key order; at most `limit`. To be read to its end before the next one.
+        """Yield the entries with keys in [first, end), in key order; at most `limit`. To be read to its end before the next one.
 
         Raises DatabaseDamaged if bad bytes end the range early, after the entries before them; Unreadable.
         """
@@ -210,7 +210,7 @@ class Database:
         yield from self._answer(family, {**ends, "rows": BATCH_ROWS, "batch_bytes": BATCH_BYTES})
 
     def can_read(self, family: str, first: bytes, end: bytes | None) -> bool:
-        """Whether the entries with keys in [first, end) can be read from the first one on: that one is tried. Raises
+        """Say whether the entries with keys in [first, end) can be read from the first one on: that one is tried. Raises
         Unreadable."""
         try:
             for _ in self.scan(family, first, end, 1):
@@ -275,7 +275,7 @@ class Database:
     # ---- answers ---------------------------------------------------------------------------------------------------
 
     def _frame(self) -> tuple[bytes, np.ndarray, np.ndarray, np.ndarray]:
-        """(kind, lengths, keys, values)."""
+        """Return (kind, lengths, keys, values)."""
         kind, count, key_bytes, value_bytes = HEADER.unpack(self._bytes(HEADER.size).tobytes())
         if count > BATCH_ROWS or key_bytes + value_bytes > BATCH_BYTES + ENTRY_BYTES:
             raise self._lost("it answered nonsense")
@@ -328,7 +328,7 @@ class Database:
 
 
 def _culprit(names: set[str]) -> str:
-    """The file that an error without a name is about: the one with which opening begins."""
+    """Return the file that an error without a name is about: the one with which opening begins."""
     return "CURRENT" if "CURRENT" not in names else ""
 
 

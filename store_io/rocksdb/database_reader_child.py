@@ -125,7 +125,7 @@ def _scan(opened: Any, request: dict[str, Any]) -> None:
 
 
 def _get(opened: Any, request: dict[str, Any]) -> None:
-    """The value at one key. Unlike an iteration it reads no table that is older than the one with the value."""
+    """Send the value at one key. Unlike an iteration it reads no table that is older than the one with the value."""
     rocksdict, families = opened
     key = bytes.fromhex(request["get"])
     options = rocksdict.ReadOptions()

@@ -69,7 +69,7 @@ def databases_kept_open() -> Iterator[None]:
 
 
 def take_open(key: Hashable) -> OpenDatabase | None:
-    """One that is open and that nobody reads. key: the store, the files, and how they are read."""
+    """Return one that is open and that nobody reads. key: the store, the files, and how they are read."""
     idle = _own()
     found = idle.databases.pop(key, None) if idle is not None else None
     if found is not None and found.process.poll() is not None:  # it ended meanwhile

@@ -32,12 +32,12 @@ _STEP = 1 << 20
 
 
 def is_database_name(name: str) -> bool:
-    """Whether RocksDB gives such a name to a file."""
+    """Say whether RocksDB gives such a name to a file."""
     return bool(_READ.fullmatch(name) or _OTHER.fullmatch(name))
 
 
 def is_database(names: Sequence[str]) -> bool:
-    """Whether a folder with files of these names holds, or held, a database."""
+    """Say whether a folder with files of these names holds, or held, a database."""
     return any(
         name == "CURRENT" or name.startswith("MANIFEST-") or name.endswith(".sst") for name in names if _READ.fullmatch(name)
     )

@@ -112,6 +112,6 @@ class Folder(Protocol):
 
 
 def reason(error: BaseException) -> str:
-    """The system's words for what went wrong, without its number."""
+    """Return the system's words for what went wrong, without its number."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return without_login(" ".join(text.split())) or type(error).__name__

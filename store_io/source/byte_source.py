@@ -62,12 +62,12 @@ class DerivedLocation(StoreLocation):
     """A store that is not a folder: it gives its own ByteSource."""
 
     def source(self) -> ByteSource:
-        """Its bytes, names and all."""
+        """Return its bytes, names and all."""
         raise NotImplementedError
 
 
 def folder_of(path: str) -> str:
-    """The folder that the broker sees around a file of the store.
+    """Return the folder that the broker sees around a file of the store.
 
     A name that is in several CommitLog folders has one path for each: commitlog/NAME, commitlog[2]/NAME, ... For the broker
     all of them lie in "commitlog".
@@ -79,7 +79,7 @@ def folder_of(path: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """A file's or folder's own name: the last part of its path."""
+    """Return a file's or folder's own name: the last part of its path."""
     return path.rpartition("/")[2]
 
 
@@ -138,7 +138,7 @@ class ByteSource:
 
     @property
     def local(self) -> bool:
-        """Whether all of it lies on this machine."""
+        """Say whether all of it lies on this machine."""
         folders = [self._root, *(folder for part in self._parts.values() for folder in part)]
         return all(isinstance(folder, LocalFolder) for folder in folders)
 
@@ -159,7 +159,7 @@ class ByteSource:
             return folder.mode(relative) if isinstance(folder, LocalFolder) else None
 
     def read_small(self, path: str, limit: int | None = None) -> bytes:
-        """The whole file. Raises as `open` does, and NotAFile where it is larger than `limit` bytes, else SMALL_BYTES."""
+        """Return the whole file. Raises as `open` does, and NotAFile where it is larger than `limit` bytes, else SMALL_BYTES."""
         limit = SMALL_BYTES if limit is None else limit
         with noting(path), self.open(path) as file:
             if file.size > limit:
@@ -239,7 +239,7 @@ class OpenFiles:
         self._files: dict[str, ByteFile] = {}
 
     def open(self, path: str) -> ByteFile:
-        """The file, open to read. Raises as `ByteSource.open`."""
+        """Return the file, open to read. Raises as `ByteSource.open`."""
         if path not in self._files:
             if len(self._files) >= self._most:
                 self._files.pop(next(iter(self._files))).close()
@@ -253,7 +253,7 @@ class OpenFiles:
 
 
 def open_source(location: StoreLocation) -> ByteSource:
-    """The bytes of the store at that location. Looks at nothing yet but the file system itself.
+    """Return the bytes of the store at that location. Looks at nothing yet but the file system itself.
 
     Raises UsageError for an unknown part or a malformed URI, Unreached if a file system does not answer.
     """
@@ -303,7 +303,7 @@ def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | Non
 
 
 def local_path(location: str) -> str | None:
-    """The local path of a path or a `file:` URI; None for other file systems."""
+    """Return the local path of a path or a `file:` URI; None for other file systems."""
     if not is_uri(location):
         return location
     parsed = urlsplit(location)
@@ -315,7 +315,7 @@ def local_path(location: str) -> str | None:
 
 
 def shown(location: str) -> str:
-    """The location as text for people: without what a URI may carry to log in."""
+    """Return the location as text for people: without what a URI may carry to log in."""
     return without_login(location) if is_uri(location) else location
 
 

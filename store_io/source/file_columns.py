@@ -83,7 +83,7 @@ class FileColumns(ByPlace[StoreFile]):
         return low + 1 + bisect_left(range(low + 1, high), wanted, key=self._path)
 
     def find(self, path: str) -> StoreFile | None:
-        """The file with this path."""
+        """Return the file with this path."""
         place = self.place(path)
         return self[place] if place < len(self) and self._path(place) == _stored(path) else None
 

@@ -81,7 +81,7 @@ def failing(what: str, verb: str = "cannot be read") -> Iterator[None]:
 
 
 def is_from_client(error: BaseException) -> bool:
-    """Whether the error may be one of the client: its own kinds, Python's, or an end of its compiled code."""
+    """Say whether the error may be one of the client: its own kinds, Python's, or an end of its compiled code."""
     return isinstance(error, (OSError, RuntimeError, NotImplementedError)) or type(error).__name__ == "PanicException"
 
 
@@ -95,7 +95,7 @@ def problem(error: BaseException, what: str, verb: str = "cannot be read") -> St
 
 
 def is_denied(error: BaseException) -> bool:
-    """Whether the NameNode refuses the user."""
+    """Say whether the NameNode refuses the user."""
     return any(name in str(error) for name in _DENIED)
 
 
@@ -131,7 +131,7 @@ def reason(error: BaseException) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """The first line of what the client or the server says, without Java's names: a line that can be shown."""
+    """Return the first line of what the client or the server says, without Java's names: a line that can be shown."""
     text = str(error.strerror or error) if isinstance(error, OSError) else str(error)
     quoted = re.fullmatch(r'\w+\((?:"[\w.$]+", |GssMajorCodes .*, [0-9]+, )?"(.*)"\)', text, re.DOTALL)
     if quoted:  # Rust's form of an error with its values

@@ -51,11 +51,11 @@ class HdfsFolder:
                 return ""
 
     def has(self, relative: str) -> bool:
-        """Whether there is anything of this name. Raises StoreError."""
+        """Say whether there is anything of this name. Raises StoreError."""
         return bool(self.kind(relative))
 
     def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
-        """The file. Raises StoreChanged where it is gone, Unreadable."""
+        """Return the file. Raises StoreChanged where it is gone, Unreadable."""
         return HdfsFile(self.server, self._full(relative), path, Reading(self._uri, self._since, sparsely))
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
@@ -132,7 +132,7 @@ class HdfsFile(RemoteFile):
         return self._read(reader, start, size, self._version)
 
     def _now(self) -> tuple[int, str]:
-        """The file's length and version."""
+        """Return the file's length and version."""
         with failing(self.path):
             status = client(self._server).get_file_info(self._full)
         if status.isdir:

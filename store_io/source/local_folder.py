@@ -255,5 +255,5 @@ def _regular(entry: os.stat_result, path: str) -> os.stat_result:
 
 
 def _readable(name: str) -> str:
-    """The name as text: bytes that are no UTF-8 are shown as \\xNN."""
+    """Return the name as text: bytes that are no UTF-8 are shown as \\xNN."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -33,7 +33,7 @@ class PieceDigest:
         self._filled = 0
 
     def feed(self, data: np.ndarray) -> None:
-        """The next bytes, in order."""
+        """Take the next bytes, in order."""
         at = 0
         while at < len(data):
             take = min(len(data) - at, DIGEST_PIECE_BYTES - self._filled)
@@ -90,7 +90,7 @@ class PieceDigest:
         self._crc = self._filled = 0
 
     def text(self) -> str:
-        """The digest of everything fed so far, in hexadecimal."""
+        """Return the digest of everything fed so far, in hexadecimal."""
         if self._filled:
             self._flush()
         return self._hash.hexdigest()

@@ -229,7 +229,7 @@ class KeptGrains:
                 self._bytes -= _weight(self._grains.popitem(last=False)[1])
 
     def opened(self, place: Place, since: int) -> Opened | None:
-        """The file as it was asked for since then; None: ask the server."""
+        """Return the file as it was asked for since then; None: ask the server."""
         with self._lock:
             found = self._opened.get(place)
         return found if found is not None and found.version and found.asked >= since else None

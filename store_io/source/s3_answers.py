@@ -70,7 +70,7 @@ def register(made: Any) -> None:
 
 
 def _in_time(pool: Any) -> type:
-    """The class of pools, with connections that end in time."""
+    """Return the class of pools, with connections that end in time."""
     connection = type(pool.ConnectionCls.__name__, (_InTime, pool.ConnectionCls), {})
     return type(pool.__name__, (pool,), {"ConnectionCls": connection})
 
@@ -106,7 +106,7 @@ class _InTime:
 
 
 def _answer(send: Callable[[Any], Any], request: Any) -> Any:
-    """The answer to botocore's request, with its body; that of an object without a range is left to the caller."""
+    """Return the answer to botocore's request, with its body; that of an object without a range is left to the caller."""
     from botocore.exceptions import HTTPClientError
 
     locks.check()
@@ -134,7 +134,7 @@ def _header(headers: Any, name: str) -> str:
 
 
 def _body(answer: Any, most: int) -> bytes:
-    """All bytes of the answer, at most `most` and one more of them read.
+    """Return all bytes of the answer, at most `most` and one more of them read.
 
     Raises BadAnswer if there are more, or if they come too slowly; botocore's own errors if fewer come than the answer announces.
     """

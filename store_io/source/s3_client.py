@@ -36,13 +36,13 @@ _ABSENT = {"NoSuchKey", "NotFound", "404"}
 
 
 def client() -> Any:
-    """The client of this process. Threads may share it; a process that was forked makes its own. Raises StoreError."""
+    """Return the client of this process. Threads may share it; a process that was forked makes its own. Raises StoreError."""
     return _client(os.getpid())
 
 
 @made_once(1)
 def _client(process: int) -> Any:
-    """A process that was forked must not use its parent's connections."""
+    """Return a client for this process: a forked process must not use its parent's connections."""
     import botocore.session  # 0.2 s: only where something lies in S3
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
@@ -77,7 +77,7 @@ def _client(process: int) -> Any:
 
 
 def _style(made: Any) -> str:
-    """How the client names a bucket, if that is set."""
+    """Return how the client names a bucket, if that is set."""
     return str((made.meta.config.s3 or {}).get("addressing_style") or "")
 
 
@@ -94,7 +94,7 @@ def _without_region(**_: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _bundle(made: Any) -> str | None:
-    """The file with the certificates that a server's must come from; None: those of the system."""
+    """Return the file with the certificates that a server's must come from; None: those of the system."""
     named = getattr(made._endpoint.http_session, "_verify", None)
     return named if isinstance(named, str) else None
 
@@ -206,7 +206,7 @@ def _code(error: Exception) -> str:
 
 
 def is_code(error: Exception, *codes: str) -> bool:
-    """Whether the server's answer had one of these codes."""
+    """Say whether the server's answer had one of these codes."""
     return _code(error) in codes
 
 
@@ -241,7 +241,7 @@ def _plain(error: Exception) -> str:
 
 
 def _server_of(address: str) -> str:
-    """The server of an address, without a login."""
+    """Return the server of an address, without a login."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -55,11 +55,11 @@ class S3Folder:
         return True
 
     def has(self, relative: str) -> bool:
-        """Whether there is anything of this name. Raises StoreError."""
+        """Say whether there is anything of this name. Raises StoreError."""
         return bool(self.kind(relative))
 
     def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
-        """The object. Raises StoreChanged where it is gone, Unreadable."""
+        """Return the object. Raises StoreChanged where it is gone, Unreadable."""
         return S3File(self.bucket, self._key(relative), path, Reading(self._uri, self._since, sparsely))
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
@@ -104,7 +104,7 @@ class Listed(NamedTuple):
 
 
 def listed(bucket: str, prefix: str, one_level: bool = False, most: int = 0) -> Iterator[Listed]:
-    """The objects whose keys begin with the prefix. Raises StoreError, also for a listing that does not end.
+    """Yield the objects whose keys begin with the prefix. Raises StoreError, also for a listing that does not end.
 
     one_level: keys with a "/" after the prefix are one, which ends there.
     most: keys that are asked for at all; 0: all of them.
@@ -152,7 +152,7 @@ def _entries(page: Any, prefix: str, shown: str) -> list[Listed]:
 
 
 def _asked(shown: str, request: Callable[[], Any]) -> Any:
-    """The answer. shown: begins the sentence if there is none."""
+    """Return the answer. shown: begins the sentence if there is none."""
     try:
         return request()
     except failures() as error:

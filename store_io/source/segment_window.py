@@ -78,7 +78,7 @@ class SegmentWindow:
         return data
 
     def crc32(self, start: int, end: int) -> int:
-        """CRC-32 of bytes [start, end), unsigned."""
+        """Return CRC-32 of bytes [start, end), unsigned."""
         if end - start > PAGE_BYTES and self.summed > SUMS_PER_BYTE * self.size:
             self._ranges = self._ranges or RangeCrc(self.read)
             return self._ranges.crc32(start, end)
@@ -91,11 +91,11 @@ class SegmentWindow:
         return crc
 
     def properties(self, start: int, end: int) -> bytes:
-        """All properties in bytes [start, end)."""
+        """Return all properties in bytes [start, end)."""
         return self.read(start, end)
 
     def digest(self) -> str:
-        """The digest of the whole file; reads what was not read yet. Empty without `digest`."""
+        """Return the digest of the whole file; reads what was not read yet. Empty without `digest`."""
         if self._digest is None:
             return ""
         self._digest_to(self.end)
@@ -107,7 +107,7 @@ class SegmentWindow:
         return self._digest.text()
 
     def first_nonzero(self, start: int) -> int:
-        """Position of the first byte from `start` on that is not zero, or the file's size."""
+        """Return position of the first byte from `start` on that is not zero, or the file's size."""
         at = start
         while at < self.size:
             if not self.start <= at < self.end:
@@ -152,7 +152,7 @@ class SegmentWindow:
         return end
 
     def last_nonzero_end(self, start: int) -> int:
-        """The position after the last byte from `start` on that is not zero, or `start`."""
+        """Return the position after the last byte from `start` on that is not zero, or `start`."""
         end = self.size
         while end > start:
             hole = self._hole_start(start, end)

@@ -92,7 +92,7 @@ def fault_of(key: str, value: str) -> str:
 
 
 def in_full(key: str, value: str) -> str:
-    """The value of a known key; one that names a file or folder as an absolute path."""
+    """Return the value of a known key; one that names a file or folder as an absolute path."""
     return _path(value) if key in _PATHS else value
 
 
@@ -119,14 +119,14 @@ def use(options: Mapping[str, str]) -> None:
 
 
 def variables() -> dict[str, str]:
-    """The variables that `use` has set, and empty ones for those that it has removed: other machines may have both."""
+    """Return the variables that `use` has set, and empty ones for those that it has removed: other machines may have both."""
     removed = {name: os.environ.get(_EMPTY_WINS.get(name, ""), "") for name in sorted(_against)}
     return {**removed, **{name: os.environ[name] for name in sorted(_used) if name in os.environ}}
 
 
 def for_tasks(hadoop: Mapping[str, str]) -> dict[str, str]:
-    """The variables that tasks on other machines get. They never become settings of Spark: its pages and logs, and on YARN and
-    Kubernetes the definitions of containers, would show them.
+    """Return the variables that tasks on other machines get. They never become settings of Spark: its pages and logs, and on YARN
+    and Kubernetes the definitions of containers, would show them.
 
     hadoop: what tasks must know of the driver's configuration.
     """
@@ -149,7 +149,7 @@ def for_jvm(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def for_workers() -> dict[str, str]:
-    """The login that `for_jvm` has withheld, for Python workers that Spark starts without our daemon."""
+    """Return the login that `for_jvm` has withheld, for Python workers that Spark starts without our daemon."""
     return {**{key.upper(): value for key in LOGIN if (value := os.environ.get(key.upper()))}, WITHHELD: "{}"}
 
 
@@ -196,7 +196,7 @@ def _user() -> str:
 
 
 def without_secrets(text: str) -> str:
-    """The text without what this process logs in to S3 with: a server, or a library, may repeat it."""
+    """Return the text without what this process logs in to S3 with: a server, or a library, may repeat it."""
     for key in SECRETS:
         secret = os.environ.get(key.upper(), "")
         if len(secret) >= _SHORTEST:

@@ -53,24 +53,24 @@ class StoreListing:
         return self.files.find(path)
 
     def is_file(self, path: str) -> bool:
-        """Whether a regular file of the store has this path."""
+        """Say whether a regular file of the store has this path."""
         entry = self.get(path)
         return entry is not None and entry.kind == "file"
 
     @property
     def has_config(self) -> bool:
-        """Whether anything in config/ was copied."""
+        """Say whether anything in config/ was copied."""
         place = self.files.place("config/")
         return place < len(self.files) and self.files[place].path.startswith("config/")
 
     @property
     def unclean(self) -> bool:
-        """Whether the abort marker is there. Only its existence counts, whatever it is."""
+        """Say whether the abort marker is there. Only its existence counts, whatever it is."""
         return self.get(checkpoint_layout.ABORT_FILE) is not None
 
 
 def list_store(location: StoreLocation) -> StoreListing:
-    """All names of the store. Raises NotAStore, Unreadable or UsageError, each one sentence that names the place."""
+    """Return all names of the store. Raises NotAStore, Unreadable or UsageError, each one sentence that names the place."""
     listing = list_folder(location)
     check_names(location, listing.files)
     return listing
@@ -150,13 +150,13 @@ def why_no_store(location: StoreLocation, names: Sequence[StoreFile]) -> str:
 
 
 def is_foreign(listing: StoreListing) -> bool:
-    """Whether the folder holds something, and nothing that a broker keeps in its store."""
+    """Say whether the folder holds something, and nothing that a broker keeps in its store."""
     names = [entry.path for entry in listing.files if "/" not in entry.path]
     return bool(names) and not any(_LISTED.fullmatch(name) or _KNOWN.fullmatch(name) for name in names)
 
 
 def unreadable_parts(listing: StoreListing) -> list[Gap]:
-    """A gap for each name that a broker would read and that cannot be read here: the audit is incomplete by it."""
+    """Return a gap for each name that a broker would read and that cannot be read here: the audit is incomplete by it."""
     found = []
     for entry in listing.files:
         top = entry.path.partition("/")[0]
@@ -201,7 +201,7 @@ def listing_notes(listing: StoreListing) -> list[Finding]:
 
 
 def changes_since(listing: StoreListing) -> list[Gap]:
-    """A gap for each file that came, went, or changed its length or time since the listing was made."""
+    """Return a gap for each file that came, went, or changed its length or time since the listing was made."""
     location = listing.location
     if not isinstance(location, DerivedLocation):  # the store that such a one is made of has an audit of its own
         location = replace(location, since=time.time_ns())
@@ -222,7 +222,10 @@ def changes_since(listing: StoreListing) -> list[Gap]:
 
 
 def _same_names(listing: StoreListing, location: StoreLocation) -> bool:
-    """Whether all is as it was, as listed at this location. Name by name: a second listing of a million files is never held."""
+    """Say whether all is as it was, as listed at this location.
+
+    Name by name: a second listing of a million files is never held.
+    """
     count = 0
     for after in _names(location):
         before = listing.get(after.path)

@@ -112,12 +112,12 @@ class HandOver(RepairFigures):
 
     @property
     def emptied(self) -> list[Row]:
-        """Tables of config/ that begin empty, rows of the report."""
+        """Return tables of config/ that begin empty, rows of the report."""
         return [row for row in self.report["config"] if row["emptied"]]
 
     @property
     def left_out(self) -> list[Row]:
-        """Tables of config/ of which nothing could be read, and whose file stays as it is."""
+        """Return tables of config/ of which nothing could be read, and whose file stays as it is."""
         return [row for row in self.report["config"] if row["left_out"]]
 
     @property
@@ -412,7 +412,7 @@ def _ends(handed: HandOver) -> Iterator[str]:
 
 
 def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
-    """(sentences, commands)."""
+    """Return (sentences, commands)."""
     if handed.files.resend:
         number = count_text(handed.report["lost"]["messages"], "message")
         file, withheld = shell_word(handed.files.resend), not_shown((RESEND, handed.files.resend))

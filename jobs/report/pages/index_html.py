@@ -99,7 +99,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
 
 
 def _counts(outcomes: Sequence[AuditOutcome]) -> dict[str, int]:
-    """Findings by severity."""
+    """Return findings by severity."""
     return {severity: sum(o.counts.get(severity, 0) for o in outcomes) for severity in (LOSS, REBUILDABLE, NOTE)}
 
 
@@ -134,7 +134,7 @@ def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
 
 
 def _copies(stores: Sequence[StoreRow]) -> list[StoreRow]:
-    """Copies of one broker side by side, whatever their exit codes the one that a start harms least first."""
+    """Return copies of one broker side by side, whatever their exit codes the one that a start harms least first."""
     groups: dict[str, list[StoreRow]] = defaultdict(list)
     for store in reversed(stores):
         if store.outcome.replica_group:

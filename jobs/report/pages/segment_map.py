@@ -147,7 +147,7 @@ def bar_parts(segment: Row, cut: int | None) -> list[BarPart]:
 
 
 def _parts(outcome: AuditOutcome, cut: int | None, start_segment: str) -> list[_Part]:
-    """Segments and the gaps between them, in the log's order."""
+    """Return segments and the gaps between them, in the log's order."""
     parts: list[_Part] = []
     rows = sorted(outcome.segments, key=lambda s: (int(s.get("base_offset") or 0), str(s["file"])))
     for row in rows:
@@ -364,7 +364,7 @@ def _round_step(size: int, parts: int) -> int:
 
 
 def _multiples(stretches: Sequence[Stretch], step: int) -> Iterator[tuple[int, int]]:
-    """(physical offset, byte of the bar) of each multiple of the step; the bar's end is among them."""
+    """Yield (physical offset, byte of the bar) of each multiple of the step; the bar's end is among them."""
     at = 0
     for number, stretch in enumerate(stretches, 1):
         if stretch.drawn == stretch.end - stretch.start:

@@ -51,7 +51,7 @@ def marks_view(outcome: AuditOutcome, broker: Row | None) -> View:
 
 
 def offset_marks(outcome: AuditOutcome, broker: Row | None) -> list[Mark]:
-    """Marks on the scale of physical offsets; the first is the whole CommitLog. outcome: one with segments."""
+    """Return marks on the scale of physical offsets; the first is the whole CommitLog. outcome: one with segments."""
     bases = [(_number(s, "base_offset"), s) for s in outcome.segments]
     marks = [_range("CommitLog files, from first to last byte", [b for b, _ in bases], [b + s["size_bytes"] for b, s in bases])]
     written = [b + e["end"] for b, s in bases for e in s.get("extents") or () if e["kind"] == EXTENT_MESSAGE]
@@ -79,7 +79,7 @@ def offset_marks(outcome: AuditOutcome, broker: Row | None) -> list[Mark]:
 
 
 def time_marks(outcome: AuditOutcome) -> list[Mark]:
-    """Marks on the scale of store times, ms; the first is that of all messages."""
+    """Return marks on the scale of store times, ms; the first is that of all messages."""
     marks = [Mark("messages in this copy, first to last", outcome.first_store_time, outcome.last_store_time)]
     for key, part in (("physic_time", "CommitLog"), ("logics_time", "ConsumeQueues"), ("index_time", "index")):
         if key in outcome.checkpoint:

@@ -128,7 +128,7 @@ def closer_withheld(finding: Finding, words: Sequence[str]) -> str:
 
 
 def queue_query(words: Sequence[str], topic: str, queue_id: int, first: int, end: int) -> tuple[str, str]:
-    """(the command that lists a queue's messages from one queue offset up to another, why there is none)."""
+    """Return (the command that lists a queue's messages from one queue offset up to another, why there is none)."""
     options = _range_options(topic, queue_id, first, end)
     return command_line("query", words, options), not_shown(words, options)
 

@@ -97,7 +97,7 @@ class CodeWords:
     after_a_repair: str = ""
 
     def facts(self) -> Iterator[tuple[str, str]]:
-        """(label, sentence), those that there are."""
+        """Yield (label, sentence), those that there are."""
         yield "Meaning", self.meaning
         yield "Consequence", self.consequence
         yield "What to do", self.what_to_do

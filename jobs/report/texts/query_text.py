@@ -171,7 +171,7 @@ class Table:
 
 
 def _width(text: str) -> int:
-    """Columns on a terminal: Chinese letters and most emoji take two, combining marks none."""
+    """Return columns on a terminal: Chinese letters and most emoji take two, combining marks none."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

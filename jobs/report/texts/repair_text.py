@@ -40,7 +40,7 @@ def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
 
 
 def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any], str]]]:
-    """(title, items, how one is said), in the order in which they matter."""
+    """Yield (title, items, how one is said), in the order in which they matter."""
     lost, donor, index, offsets = report["lost"], report["donor"], report["index"], report.get("offsets", [])
     yield "Messages", [report], _messages
     yield "Cut", [lost] if lost["messages"] else [], lambda row: _cut(row, report["log_end"])
@@ -220,12 +220,12 @@ def _rebuilt(row: Row) -> str:
 
 
 def offsets_text(first: int, end: int) -> str:
-    """Queue offsets from first to before end."""
+    """Return queue offsets from first to before end."""
     return f"offset {first:,}" if end - first == 1 else f"offsets {first:,} to {end - 1:,}"
 
 
 def missing_text(row: Row) -> str:
-    """Queue offsets without a message."""
+    """Return queue offsets without a message."""
     whom = "it" if row["end"] - row["first"] == 1 else "them"
     where = f"{seen(row['topic'])}, queue {row['queue_id']}, {offsets_text(row['first'], row['end'])}"
     return f"No message at {where}: consumers skip {whom} or see the next message twice."
@@ -242,7 +242,7 @@ def unserved_text(row: Row) -> str:
 
 
 def moved_text(row: Row) -> str:
-    """Messages at other queue offsets than they store."""
+    """Return messages at other queue offsets than they store."""
     count, where = row["end"] - row["first"], offsets_text(row["first"], row["end"])
     stored = offsets_text(row["stored"], row["stored"] + count)
     queue = f"{seen(row['topic'])}, queue {row['queue_id']}"

@@ -28,7 +28,7 @@ _BLANK = frozenset(
 
 
 def printable(text: object, limit: int = 0) -> str:
-    """The text with everything that steers a terminal or a page, or that cannot be seen, written as an escape.
+    """Return the text with everything that steers a terminal or a page, or that cannot be seen, written as an escape.
 
     Controls, newlines, bidirectional and zero-width characters, spaces but the usual one, letters that are shown as nothing,
     lone surrogates and unassigned code points become \\x1b, \\u202e and the like. limit > 0: at most that many characters of

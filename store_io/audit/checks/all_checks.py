@@ -50,7 +50,7 @@ def scan_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def unwritten_ends(evidence: Evidence) -> list[Finding]:
-    """Segments whose end was never written although later ones hold messages."""
+    """Return segments whose end was never written although later ones hold messages."""
     return evidence.holes.findings() if evidence.log_whole else []
 
 

@@ -62,7 +62,7 @@ def empty_findings(evidence: Evidence) -> list[Finding]:
 
 
 def _traces(evidence: Evidence) -> Iterator[str]:
-    """Clauses that say what shows that the log held messages."""
+    """Yield clauses that say what shows that the log held messages."""
     checkpoint = evidence.copy.checkpoint
     if max(checkpoint.physic_time, checkpoint.logics_time, checkpoint.index_time) > 0:
         yield "the checkpoint has the time of a message"
@@ -96,7 +96,7 @@ def _is_made_for_a_message(entry: StoreFile, folders: Sequence[str]) -> bool:
 
 
 def _offsets_read(config: StoreConfig) -> Iterator[str]:
-    """Clauses on offsets in config/ that show that there were messages."""
+    """Yield clauses on offsets in config/ that show that there were messages."""
     for offsets, file in ((config.offsets, CONSUMER_OFFSETS), (config.delay_offsets, DELAY_OFFSETS)):
         beyond = sum(offset > 0 for offset in offsets.values())
         if beyond:
@@ -139,7 +139,7 @@ def shrunk_findings(
 
 
 def shows_a_store(findings: Iterable[Finding]) -> bool:
-    """Whether these say of a folder without commitlog/ that it was a store."""
+    """Say whether these say of a folder without commitlog/ that it was a store."""
     codes = (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
     return any(finding.code in codes and finding.weight == LOSS for finding in findings)
 
@@ -154,7 +154,7 @@ def _is_another_folder(evidence: Evidence, furthest: FurthestRun) -> bool:
 
 
 def verdict(outcome: AuditOutcome) -> str:
-    """The verdict of a copy without a message, one sentence; empty for any other."""
+    """Return the verdict of a copy without a message, one sentence; empty for any other."""
     found = {
         f.code: f for f in outcome.findings if f.code in (Code.COMMITLOG_EMPTY, Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
     }
@@ -183,6 +183,6 @@ def _seen(furthest: FurthestRun) -> str:
 
 
 def _same_segment(now: Sequence[SegmentSummary], before: Sequence[Row]) -> bool:
-    """Whether two audits have a segment in common: the same file, with messages whose earliest store time is the same."""
+    """Say whether two audits have a segment in common: the same file, with messages whose earliest store time is the same."""
     first = {row["file"]: row["first_store_time_ms"] for row in before if row["messages"]}
     return any(segment.first_store_time and first.get(segment.path) == segment.first_store_time for segment in now)

@@ -41,7 +41,7 @@ def file_names(evidence: Evidence) -> list[Finding]:
 
 
 def _with_messages(found: list[Finding], evidence: Evidence) -> list[Finding]:
-    """The findings, those of segments that are missing with how many of their messages queue entries know."""
+    """Return the findings, those of segments that are missing with how many of their messages queue entries know."""
     if not any(f.code == Code.SEGMENT_MISSING for f in found):
         return found
     results = evidence.leftovers.values()
@@ -59,7 +59,7 @@ def _with_messages(found: list[Finding], evidence: Evidence) -> list[Finding]:
 
 
 def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
-    """Files and folders that no broker makes, wrong lengths, gaps in the files' names (pitfalls C6 to C10, I6, I7).
+    """Return files and folders that no broker makes, wrong lengths, gaps in the files' names (pitfalls C6 to C10, I6, I7).
 
     A name that was not opened, such as a link that leads out of the store, counts as a file of the right length: only
     `store_dir.listing_notes` speaks of it.
@@ -130,7 +130,7 @@ def _by_number(entries: Sequence[StoreFile]) -> list[tuple[StoreFile, int | None
 
 
 def _missing_segments(bases: range, folder: str) -> Iterator[Finding]:
-    """A finding for each of the first; one for all others."""
+    """Yield a finding for each of the first; one for all others."""
     for base in bases[:MAX_MISSING_NAMES]:
         yield Finding(Code.SEGMENT_MISSING, f"{folder}/{base:020d}", phy_offset=base, message="a gap in the log")
     others = bases[MAX_MISSING_NAMES:]

@@ -41,7 +41,8 @@ def lost_messages(evidence: Evidence) -> list[Finding]:
 def lost_findings(
     results: Iterable[LeftoverResult], segments: Sequence[SegmentSummary], log: lm.LogMap, live: LiveCopy, rules: BrokerRules
 ) -> list[Finding]:
-    """Messages that an entry knows and the CommitLog lacks: in damaged bytes, in zeros, in missing or never copied segments."""
+    """Return messages that an entry knows and the CommitLog lacks: in damaged bytes, in zeros, in missing or never copied
+    segments."""
     by_name = {name_of(s.path): s for s in segments}
     damaged: dict[str, set[tuple[int, int]]] = {}  # of segments that were asked for
     beyond: dict[str, set[int]] = defaultdict(set)  # by segment after the last one, the messages to which entries lead
@@ -78,7 +79,7 @@ def lost_findings(
 
 
 def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) -> Iterator[Finding]:
-    """Segments after the last one. counts: the messages of each to which entries lead."""
+    """Yield segments after the last one. counts: the messages of each to which entries lead."""
     for name, count in counts.items():
         phy_offset = int(name_of(name))
         yield Finding(

@@ -62,7 +62,7 @@ def places_missing(
     ranges: Mapping[QueueKey, Ranges],
     is_there: Callable[[int], bool] = lambda phy_offset: False,
 ) -> int:
-    """How many messages are missing: those to which entries lead in vain, and those at these queue offsets.
+    """Return how many messages are missing: those to which entries lead in vain, and those at these queue offsets.
 
     is_there: whether the message with a physical offset, to which an entry leads, lies elsewhere in the copy.
     A message is counted once: by its physical offset, which several queues can lead to, and by its place in its own queue.
@@ -92,7 +92,7 @@ class _Queue:
     ranges: Ranges = field(default_factory=list)
 
     def positions(self) -> int:
-        """How many the ranges add."""
+        """Return how many the ranges add."""
         known = sorted(self.known)
         return sum(end - first - (bisect_left(known, end) - bisect_left(known, first)) for first, end in self.ranges)
 
@@ -153,7 +153,7 @@ def of_an_empty_log(evidence: Evidence) -> tuple[int, bool]:
 
 
 def _offsets(evidence: Evidence) -> dict[QueueKey, int]:
-    """The greatest offset of each queue in the tables of config/: so many messages it had at least."""
+    """Return the greatest offset of each queue in the tables of config/: so many messages it had at least."""
     config, found = evidence.copy[CONFIG].tables, dict[QueueKey, int]()
     for (_, topic, queue_id), offset in config.offsets.items():
         if offset > 0 and not topic.startswith(LMQ_PREFIX):

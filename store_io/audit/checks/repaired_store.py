@@ -147,7 +147,7 @@ def _given_up(report: _Report) -> list[Finding]:
 
 
 def _healed(evidence: Evidence, report: _Report) -> list[Finding]:
-    """A note on each record that the repair has healed."""
+    """Return a note on each record that the repair has healed."""
     found = []
     for row in report.healed:
         phy = row["phy_offset"]
@@ -160,7 +160,7 @@ def _healed(evidence: Evidence, report: _Report) -> list[Finding]:
 
 
 def _emptied(report: _Report) -> list[Finding]:
-    """A note on each table of config/ that the repair has let begin empty."""
+    """Return a note on each table of config/ that the repair has let begin empty."""
     found = []
     for row in report.emptied:
         lost = f", {count_text(row['lost'], 'entry', 'entries')} lost" if row["lost"] else ""
@@ -188,7 +188,7 @@ def _message_start(evidence: Evidence, segment: SegmentSummary, phy_offset: int,
 
 
 def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Row:
-    """The last bytes of a log that ends at `end`, by which a later audit recognises it. Raises StoreError."""
+    """Return the last bytes of a log that ends at `end`, by which a later audit recognises it. Raises StoreError."""
     size, digest = 0, hashlib.sha256()
     segment = next((s for s in segments if s.start < end <= s.start + s.size), None)
     if segment is not None:
@@ -239,7 +239,7 @@ def _read(data: bytes) -> _Report | None:
 
 
 def _first_members(text: str) -> dict[str, Any]:
-    """The members with which a JSON object begins, as many as are whole, up to the last of HEAD."""
+    """Return the members with which a JSON object begins, as many as are whole, up to the last of HEAD."""
     found: dict[str, Any] = {}
     decoder = json.JSONDecoder()
     place = _MEMBER.match(text)

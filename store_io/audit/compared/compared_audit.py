@@ -127,7 +127,7 @@ class ComparedAudit(StoreAudit):
         return tasks
 
     def _share(self, wanted: dict[Variant | None, list[Task]]) -> list[Task]:
-        """One round of the audits that want tasks; [] when none does."""
+        """Return one round of the audits that want tasks; [] when none does."""
         self._asked = [variant for variant, tasks in wanted.items() if tasks]
         self._round = SharedRound([wanted[variant] for variant in self._asked]) if self._asked else None
         if self._round is None:
@@ -180,7 +180,7 @@ class ComparedAudit(StoreAudit):
 
 
 def _weight(answers: Sequence[Any], queues: int) -> int:
-    """How much there is to fold for one audit: it says how much memory that takes."""
+    """Return how much there is to fold for one audit: it says how much memory that takes."""
     segments = [answer for answer in answers if isinstance(answer, SegmentSummary)]
     return 1 + queues + sum(len(segment.runs) + len(segment.extents) for segment in segments)
 

@@ -38,7 +38,7 @@ class Answer:
 
 
 def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
-    """The row of an outcome."""
+    """Return the row of an outcome."""
     broker = outcome.plan.get("broker")
     key, value = variant.changed or ("", None)
     row = Start(
@@ -64,7 +64,7 @@ def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
 
 
 def not_known(variant: Variant, gap: Gap) -> Answer:
-    """The row of a variant that cannot be tried."""
+    """Return the row of a variant that cannot be tried."""
     key, value = variant.changed or ("", None)
     return Answer(Start(variant.release, False, gap.exit_code, False, gap_text(gap), setting=key, value=value), {}, [gap])
 
@@ -97,7 +97,7 @@ def _plan_row(row: Start) -> Row:
 
 
 def comparison(releases: Sequence[Start], settings: Sequence[Start], own: Start) -> Comparison:
-    """The rows, with those settings alone that change something. own: the row of the plan's own release."""
+    """Return the rows, with those settings alone that change something. own: the row of the plan's own release."""
     changing = tuple(row for row in settings if row.result != own.result)
     unchanged = tuple(row.setting for row in settings if row.result == own.result)
     return Comparison(tuple(releases), changing, unchanged, least_loss(releases))

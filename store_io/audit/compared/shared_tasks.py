@@ -41,7 +41,7 @@ class _Scan:
     others: tuple[BrokerRules, ...] = ()
 
     def takes(self, task: SegmentTask, walk: WalkRules) -> bool:
-        """Whether it can serve this task, too."""
+        """Say whether it can serve this task, too."""
         if walk not in self.walks and (not _is_whole(task) or len(self.others) == MOST_OTHERS):
             return False
         return walk.delays == self.walks[0].delays and _same(self.task, task, _OF_ONE_AUDIT)
@@ -54,7 +54,7 @@ class _Scan:
         self.askers.append((*asker, self.walks.index(walk), task))
 
     def joined(self) -> SegmentTask:
-        """The task that is run. Its index runs are cut for its own audit alone, which numbers them."""
+        """Return the task that is run. Its index runs are cut for its own audit alone, which numbers them."""
         tasks = [task for _, _, _, task in self.askers]
         if len(tasks) == 1:
             return self.task
@@ -143,7 +143,7 @@ class SharedRound:
 
     @staticmethod
     def _add_apart(apart: list[_Scan], asker: tuple[int, int], task: SegmentTask) -> None:
-        """The task by itself; those of the same walk, with the same cuts, together."""
+        """Keep the task by itself, and tasks of the same walk with the same cuts together."""
         walk = _walk_of(task)
         scan = next((one for one in apart if one.walks == [walk] and _same(one.task, task, frozenset({"rules"}))), None)
         if scan is None:
@@ -167,7 +167,7 @@ def _own_part(result: Any, number: int, task: SegmentTask) -> Any:
 
 
 def _is_whole(task: SegmentTask) -> bool:
-    """Whether the task is a scan of a whole segment, which can follow other walks."""
+    """Say whether the task is a scan of a whole segment, which can follow other walks."""
     return task.walk_audit and task.broker_from == 0 and task.only is None
 
 
@@ -182,7 +182,7 @@ def _walk_of(task: SegmentTask) -> WalkRules:
 
 
 def _same(one: Task, other: Task, besides: frozenset[str]) -> bool:
-    """Whether two tasks are equal but for these fields, and for the names of releases that do the same."""
+    """Say whether two tasks are equal but for these fields, and for the names of releases that do the same."""
     if one is other:
         return True
     if type(one) is not type(other):

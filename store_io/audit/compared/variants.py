@@ -38,7 +38,7 @@ class Variant:
 
 
 def changed_settings(copy: OpenedCopy) -> list[Variant]:
-    """The copy's own release with each of these switches turned, one at a time."""
+    """Return the copy's own release with each of these switches turned, one at a time."""
     rules, tried = copy.rules, set(SETTINGS)
     if not any(entry.path.startswith(EXT + "/") for entry in copy.listing.files):
         tried.discard("enableConsumeQueueExt")

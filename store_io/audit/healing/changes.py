@@ -85,7 +85,7 @@ class Candidate:
 
     @property
     def risk(self) -> float:
-        """How likely bytes that are damaged otherwise look like this."""
+        """Return how likely bytes that are damaged otherwise look like this."""
         return min(1.0, self.patterns / 2.0**self.bits)
 
 

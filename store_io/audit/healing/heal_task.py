@@ -53,7 +53,7 @@ def filler_changes(window: SegmentWindow, place: Place) -> list[Candidate]:
 
 
 def places_of(summary: SegmentSummary, next_begins: bool, misplaced: Iterable[Misplaced] = ()) -> list[Place]:
-    """The places of one segment, ascending.
+    """Return the places of one segment, ascending.
 
     next_begins: the next segment begins with a valid message.
     misplaced: of this segment.
@@ -100,7 +100,7 @@ def all_places(summaries: Sequence[SegmentSummary], order: LogOrder) -> tuple[di
 
 
 def begins_with_message(summary: SegmentSummary) -> bool:
-    """Whether a valid message lies at the segment's first byte."""
+    """Say whether a valid message lies at the segment's first byte."""
     return bool(summary.extents) and summary.extents[0].kind == EXTENT_MESSAGE and summary.extents[0].start == 0
 
 
@@ -184,7 +184,7 @@ class _Search:
         self.check = RecordCheck.audit_of(task.base_offset, task.rules, task.path)
 
     def at(self, place: Place) -> Iterator[Found]:
-        """One for each record of the place that can be found."""
+        """Yield one for each record of the place that can be found."""
         if place.filler:
             changes = filler_changes(self.window, place) if self.check.framing == PLAIN else []
             yield Found(place, tuple(changes), "" if changes else NO_CHANGE)

@@ -46,7 +46,7 @@ def judged(task: HealTask, found: Found, order: LogOrder, most_risk: float) -> H
 
 
 def _with_order(candidate: Candidate, order: LogOrder, base: int) -> Candidate:
-    """The candidate with what the messages beside it say."""
+    """Return the candidate with what the messages beside it say."""
     message = candidate.message
     says = order.says(message, base + message.position) if message is not None else Says.NOTHING
     if says is Says.NO:
@@ -82,5 +82,5 @@ def _by_checksum(field: str) -> str:
 
 
 def risk_text(risk: float) -> str:
-    """A risk for people."""
+    """Return a risk for people."""
     return f"below {_LEAST_SHOWN:g}" if risk < _LEAST_SHOWN else f"{risk:.1e}"

@@ -71,7 +71,7 @@ def _body_lengths(data, wide, found):  # type: ignore[no-untyped-def]
 
 
 def unlikely(message: Message) -> bool:
-    """Whether a field that no checksum covers has a value that brokers hardly write."""
+    """Say whether a field that no checksum covers has a value that brokers hardly write."""
     m = message
     ports = (int.from_bytes(host[-4:], "big", signed=True) for host in (m.born_host, m.store_host))
     return (
@@ -88,7 +88,7 @@ def unlikely(message: Message) -> bool:
 
 
 def _unpacked(candidate: Candidate) -> Candidate:
-    """The candidate whose body unpacks, by which the body is right."""
+    """Return the candidate whose body unpacks, by which the body is right."""
     agrees = "the compressed body unpacks, and its own checksum fits"
     return replace(candidate, bits=candidate.bits + UNPACKED_BITS, agrees=(agrees,))
 
@@ -111,7 +111,7 @@ class RecordChanges:
         self.before = check.verdict(self.frames, place.start, self.limit)
 
     def run(self) -> list[Candidate]:
-        """Every single change after which the record is whole; the same change by two ways is one."""
+        """Return every single change after which the record is whole; the same change by two ways is one."""
         if len(self.data) < self.header + layout.MIN_SIZE_V1_BYTES:
             return []
         found: dict[tuple[int, bytes], Candidate] = {}
@@ -141,7 +141,7 @@ class RecordChanges:
 
     @property
     def _totals(self) -> tuple[int, ...]:
-        """Sizes that the record can have, without its header: as stored, and as the place is long."""
+        """Return sizes that the record can have, without its header: as stored, and as the place is long."""
         sizes = (self._number(0, 4), self.place.end - self.record)
         return tuple(s for s in dict.fromkeys(sizes) if layout.MIN_SIZE_V1_BYTES <= s <= len(self.data) - self.header)
 
@@ -151,7 +151,7 @@ class RecordChanges:
 
     @property
     def _body_at(self) -> int:
-        """Bytes from the record's first to its body, by its flags."""
+        """Return bytes from the record's first to its body, by its flags."""
         flag = self._number(layout.SYS_FLAG_POSITION, 4)
         hosts = bool(flag & layout.SYS_BORN_HOST_V6) + bool(flag & layout.SYS_STORE_HOST_V6)
         return layout.BODY_POSITION + hosts * layout.IPV6_EXTRA_BYTES
@@ -193,14 +193,14 @@ class RecordChanges:
             self.data[at : at + len(change.old)] = change.old
 
     def _ends_well(self, change: Change, end: int) -> bool:
-        """Whether the record may end there. A length that was changed proves nothing by itself."""
+        """Say whether the record may end there. A length that was changed proves nothing by itself."""
         place = self.place
         if end == place.end or place.zeros_follow and place.end <= end <= place.end + SPARE_BYTES:
             return True
         return change.field not in _LENGTHS and end < place.end
 
     def _doubtful(self, change: Change, message: Message) -> bool:
-        """Whether what no checksum covers shows that more than this field is damaged."""
+        """Say whether what no checksum covers shows that more than this field is damaged."""
         m, low = message, change.narrowed.position
         start, head = m.properties_position, self.frames.read(m.body_position, m.body_position + HEAD_BYTES)
         properties = self.frames.read(start, start + max(0, m.properties_length))
@@ -252,11 +252,11 @@ class RecordChanges:
             yield from self._patched(self._change("SYSFLAG", layout.SYS_FLAG_POSITION, 4, flag ^ bit), 2, LENGTH_BITS)
 
     def queue_offset(self, wanted: int) -> list[Candidate]:
-        """The change of a valid message's queue offset to the one that its queue leaves for it."""
+        """Return the change of a valid message's queue offset to the one that its queue leaves for it."""
         return list(self._patched(self._change("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION, 8, wanted), 1, ORDER_BITS))
 
     def _body_length(self) -> Iterator[Candidate]:
-        """Lengths of the body after which a topic's and the properties' lengths lead exactly to the record's end."""
+        """Yield lengths of the body after which a topic's and the properties' lengths lead exactly to the record's end."""
         body, at = self._body_at, self._body_at - 4
         wide = self._topic_length_bytes
         for total in self._totals:
@@ -289,7 +289,7 @@ class RecordChanges:
     # ---- bytes that a checksum leads to --------------------------------------------------------------------------------
 
     def _body_crc(self) -> Iterator[Candidate]:
-        """The body's checksum differs: one wrong byte of the body, or of the field."""
+        """Yield one wrong byte of the body, or of the field, for a body whose checksum differs."""
         at, length = self._body_at, self._number(self._body_at - 4, 4)
         stored = self._number(layout.BODY_CRC_POSITION, 4, signed=False)
         low = self.header + at
@@ -367,7 +367,7 @@ class RecordChanges:
         return total - len(text) - 1, property_crc_value(text.decode("ascii"))
 
     def _record_crc(self) -> Iterator[Candidate]:
-        """The record's own checksum differs: one wrong byte of the record, or one digit of the property."""
+        """Yield one wrong byte of the record, or one digit of the property, if the record's own checksum differs."""
         for total in self._totals:
             tail = self._tail_of(total)
             if tail is None or tail[1] < 0:
@@ -386,7 +386,7 @@ class RecordChanges:
             yield from self._digit(at, actual, outside)
 
     def _digit(self, at: int, actual: int, covered: int) -> Iterator[Candidate]:
-        """One digit of the checksum. covered: bytes that may be damaged instead, each as likely as a digit."""
+        """Yield one digit of the checksum. covered: bytes that may be damaged instead, each as likely as a digit."""
         digits = str(actual)[::-1].ljust(10, "0").encode()
         low = self.header + at
         old = bytes(self.data[low : low + len(digits)])

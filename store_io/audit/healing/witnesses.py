@@ -113,7 +113,7 @@ _Row = TypeVar("_Row", bound=tuple[int, ...])
 
 
 def _beside(rows: Sequence[_Row], phy_offset: int) -> tuple[_Row | None, _Row | None]:
-    """The last row that begins before the physical offset, and the first after it."""
+    """Return the last row that begins before the physical offset, and the first after it."""
     at = bisect_left(rows, phy_offset, key=lambda row: row[0])
     before = rows[at - 1] if at else None
     while at < len(rows) and rows[at][0] == phy_offset:  # the message itself, as it is now

@@ -29,7 +29,7 @@ MAX_FINDINGS = 100_000
 
 
 def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, int]]:
-    """(those that are reported, how many of each code are only counted)."""
+    """Return (those that are reported, how many of each code are only counted)."""
     dropped = _dropped(evidence)
     listing = evidence.copy.listing
     told = (completed(_inside(finding, listing)) for finding in with_cause(findings, evidence.copy.misfits))
@@ -42,7 +42,7 @@ def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[lis
 
 
 def _each_once(findings: Iterable[Finding]) -> Iterator[tuple[tuple[Any, ...], Finding]]:
-    """Each with its place in their order, the most severe first."""
+    """Yield each with its place in their order, the most severe first."""
     rows = ((severity_rank(f.severity), _order(f), f.next, number, f) for number, f in enumerate(findings))
     for (_, place, _), equal in groupby(in_order(rows), key=itemgetter(0, 1, 2)):
         for finding in dict.fromkeys([row[-1] for row in equal]):
@@ -60,7 +60,7 @@ def _inside(finding: Finding, listing: StoreListing) -> Finding:
 
 
 def completed(finding: Finding) -> Finding:
-    """The finding with what it leaves to the catalogue."""
+    """Return the finding with what it leaves to the catalogue."""
     entry = CATALOGUE[finding.code]
     severity = finding.weight
     next_step, message = finding.next or entry.next_at(severity), finding.message or entry.meaning
@@ -106,8 +106,8 @@ def no_repair(copy: OpenedCopy) -> Advice | None:
 
 
 def without_promise(finding: Finding, evidence: Evidence, refused: Advice | None) -> Finding:
-    """The finding with a next step that can be done with a store of this kind. refused: `no_repair` of it, which reads the whole
-    listing and so is asked once for all findings."""
+    """Return the finding with a next step that can be done with a store of this kind. refused: `no_repair` of it, which reads the
+    whole listing and so is asked once for all findings."""
     copy, step = evidence.copy, finding.next
     if step is not None and (copy.rules.value("enableDLegerCommitLog") or refused):  # and no donor is taken for a DLedger log
         step = Advice(WITHOUT_DONOR.get(step.step, step.step), step.values)

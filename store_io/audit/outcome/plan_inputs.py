@@ -32,7 +32,7 @@ def plan_inputs(evidence: Evidence) -> Sequence[Row]:
 
 
 def _said(evidence: Evidence) -> Iterator[_Said]:
-    """All that is said of each file, by path."""
+    """Return all that is said of each file, by path."""
     known = ((path, _KNOWN, number, size, digest) for number, (path, size, digest) in enumerate(_known(evidence)))
     small = ((path, _SMALL, 0, 0, "") for path in _small(evidence.copy) if evidence.copy.listing.is_file(path))
     # Whatever load() looks at by its name alone: files that stop it, or that it skips. They are read if nothing else is said.
@@ -58,7 +58,7 @@ def _input(evidence: Evidence, path: str, said: list[_Said]) -> tuple[str, int, 
 
 
 def _small(copy: OpenedCopy) -> Iterator[str]:
-    """Files that are read as a whole, whether they are there or not."""
+    """Yield files that are read as a whole, whether they are there or not."""
     yield checkpoint_layout.ABORT_FILE
     for kind in KINDS:
         yield from kind.plan_inputs(copy)
@@ -78,5 +78,5 @@ def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
 
 
 def digest_of(data: bytes) -> str:
-    """The digest of a small file in plan.json."""
+    """Return the digest of a small file in plan.json."""
     return "blake2b-128:" + hashlib.blake2b(data, digest_size=16).hexdigest()

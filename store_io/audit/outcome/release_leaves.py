@@ -23,7 +23,7 @@ _STEP = [each.name for each in fields(PlanStep)]
 
 
 def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
-    """The CommitLog file by file, then the files of each kind; each with its reason and loss."""
+    """Return the CommitLog file by file, then the files of each kind; each with its reason and loss."""
     if evidence.log_not_opened:  # where the log ends is not known, so nothing is cut or deleted for it
         evidence = replace(evidence, prediction=None)
     serious = [f for f in findings if f.severity != NOTE]
@@ -98,7 +98,7 @@ def _blocked_steps(evidence: Evidence) -> list[PlanStep]:
 
 
 def _valid_from(evidence: Evidence, start: int, end: int | None = None) -> tuple[int, int]:
-    """(messages, bytes) of valid messages with a position in [start, end)."""
+    """Return (messages, bytes) of valid messages with a position in [start, end)."""
     messages = size = 0
     for segment in evidence.segments:
         if segment.base_offset + segment.size <= start or end is not None and segment.base_offset >= end:

@@ -43,7 +43,7 @@ class AsMaster:
     undecided: int = 0
 
     def headline(self) -> str:
-        """The answer, short."""
+        """Return the answer, short."""
         yet = " yet" if self.best else ""
         if self.undecided:
             return f"Do not start this copy as master yet: {self._two_forms()}"
@@ -185,7 +185,7 @@ class Decision:
 
 
 def decide(outcome: AuditOutcome) -> Decision:
-    """How safe a start of the copy is, and what decides it."""
+    """Return how safe a start of the copy is, and what decides it."""
     start = start_of(outcome)
     alone = _SAFETY_OF[start]
     if is_emptied(outcome) and (not outcome.messages or start in (Start.MISSING, Start.DAMAGED, Start.LOSES_CONFIG)):
@@ -200,7 +200,7 @@ def decide(outcome: AuditOutcome) -> Decision:
 
 
 def election_hangs(outcome: AuditOutcome) -> bool:
-    """Whether what never ends is the election in controller mode. Where start() itself never ends, there is no election."""
+    """Say whether what never ends is the election in controller mode. Where start() itself never ends, there is no election."""
     controller = (outcome.plan.get("broker") or {}).get("controller") or {}
     return bool(counted(outcome, Code.BROKER_HANGS)) and controller.get("election") is not None
 
@@ -217,7 +217,7 @@ def setting_that_cuts(outcome: AuditOutcome) -> str:
 
 
 def has_other_losses(outcome: AuditOutcome) -> bool:
-    """Whether more is wrong than that a start cuts the log."""
+    """Say whether more is wrong than that a start cuts the log."""
     return bool(outcome.damaged_extents) or any(
         finding.severity == LOSS and finding.code != Code.BROKER_DROPS_MESSAGES for finding in outcome.findings
     )
@@ -252,7 +252,7 @@ def start_of(outcome: AuditOutcome) -> Start:
 
 
 def is_damaged(outcome: AuditOutcome) -> bool:
-    """Whether something is lost besides a refused start and entries of config/."""
+    """Say whether something is lost besides a refused start and entries of config/."""
     of_config = sum(f.severity == LOSS and f.code == Code.CONFIG_TABLE_LOST for f in outcome.findings)
     return outcome.counts.get(LOSS, 0) > counted(outcome, Code.BROKER_REFUSES) + of_config
 
@@ -268,13 +268,13 @@ def entries_lost(outcome: AuditOutcome) -> str:
 
 
 def left_to_a_start(outcome: AuditOutcome) -> bool:
-    """Whether something differs that is no loss, and the next step of all of it is a start."""
+    """Say whether something differs that is no loss, and the next step of all of it is a start."""
     steps = {finding.next for finding in outcome.findings if finding.severity == REBUILDABLE}
     return bool(steps) and steps <= set(BY_A_START) and not outcome.counts.get(LOSS)
 
 
 def mended_by_a_start(outcome: AuditOutcome) -> bool:
-    """Whether a start even puts all of it right: entries of queues, which are missing."""
+    """Say whether a start even puts all of it right: entries of queues, which are missing."""
     steps = {finding.next for finding in outcome.findings if finding.severity == REBUILDABLE}
     return left_to_a_start(outcome) and steps == {STARTS_DISPATCH}
 
@@ -319,7 +319,7 @@ def config_unknown(outcome: AuditOutcome) -> str:
 
 
 def differs_from_log(outcome: AuditOutcome) -> bool:
-    """Whether something above a note is wrong besides config/."""
+    """Say whether something above a note is wrong besides config/."""
     return any(f.severity != NOTE and CATALOGUE[f.code].about != Part.CONFIG for f in outcome.findings)
 
 
@@ -340,7 +340,7 @@ def named_sentences(outcome: AuditOutcome) -> list[str]:
 
 
 def counted(outcome: AuditOutcome, code: str) -> int:
-    """How many there are of a code, the folded ones too."""
+    """Return how many there are of a code, the folded ones too."""
     return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)
 
 
@@ -364,17 +364,17 @@ def end_of_log(broker: Row) -> int:
 
 
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
-    """(messages, bytes) of this copy that consumers would not get after a start."""
+    """Return (messages, bytes) of this copy that consumers would not get after a start."""
     return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
 
 
 def unqueueable(outcome: AuditOutcome) -> int:
-    """Lost messages that no repair brings back to consumers either."""
+    """Return lost messages that no repair brings back to consumers either."""
     return sum(finding.count for finding in outcome.findings if finding.severity == LOSS and finding.has_step(Step.NO_QUEUE))
 
 
 def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
-    """(messages that other copies of its group hold and it does not, whether it has diverged from one of them)."""
+    """Return (messages that other copies of its group hold and it does not, whether it has diverged from one of them)."""
     lacking = as_master(outcome.replicas, outcome.name)
     return (0, False) if lacking is None else (lacking.lacks, bool(lacking.diverged_from))
 

@@ -92,7 +92,7 @@ class Judgement:
 
 
 def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:
-    """The outcome of an audit that could not be made."""
+    """Return the outcome of an audit that could not be made."""
     out = _blank(request, gaps)
     out.plan = {
         **_plan_head(request),
@@ -108,7 +108,7 @@ def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:
 
 
 def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
-    """All results but `seconds`, which the caller measures. The same bytes give the same."""
+    """Return all results but `seconds`, which the caller measures. The same bytes give the same."""
     copy = evidence.copy
     out = _judged(evidence, judged)
     _set_premises(evidence, out)
@@ -225,7 +225,7 @@ def _plan(evidence: Evidence, out: AuditOutcome, known: bool) -> Row:
 
 
 def _setting_row(setting: Setting) -> Row:
-    """A value that the release made of a text is shown with that, unless it is the same."""
+    """Return a setting with the text that the release made its value of, unless both are the same."""
     row = {"value": setting.value, "from": setting.origin}
     same = (
         setting.text is None

@@ -148,7 +148,10 @@ class StoreRounds:
         self._going = self._run()
 
     def following(self, results: list[Any] | None) -> list[Task]:
-        """The next round's tasks, [] when all is known. results: of the round before, in its order; None before the first."""
+        """Return the next round's tasks, [] when all is known.
+
+        results: of the round before, in its order; None before the first.
+        """
         try:
             return self._going.send(results)  # type: ignore[arg-type]  # None begins a generator
         except StopIteration:
@@ -190,7 +193,7 @@ class StoreRounds:
 
     @property
     def unread(self) -> list[MappedFile]:
-        """The segments of which nothing was read in this run but their edges."""
+        """Return the segments of which nothing was read in this run but their edges."""
         return [f for f in self._copy.segment_files if f.path not in self.collected.by_path]
 
     def _run(self) -> Rounds:
@@ -312,7 +315,7 @@ class StoreRounds:
             self._needs.marks[scan] |= marks
 
     def _unread_beyond(self, phy_offset: int) -> list[MappedFile]:
-        """Segments that were not read and reach beyond the cut: their messages are lost."""
+        """Return segments that were not read and reach beyond the cut: their messages are lost."""
         return [f for f in self.unread if f.start + f.size > phy_offset]
 
     def _take(self, tasks: Sequence[Task], results: list[Any]) -> None:

@@ -69,7 +69,7 @@ class TaskMaker:
         return task
 
     def segments(self, files: Sequence[MappedFile]) -> list[Task]:
-        """A task for each of these segments. One that was damaged is read however late it is."""
+        """Return a task for each of these segments. One that was damaged is read however late it is."""
         tasks: list[Task] = []
         counts = messages_by_index([*self._copy.headers.values()], files)
         for file, messages in zip(files, counts, strict=True):
@@ -88,7 +88,10 @@ class TaskMaker:
         return tasks
 
     def rescans(self, needs: Needs, asked: Needs, read: Collection[str]) -> list[Task]:
-        """A task for each scan that `needs` names, with all cuts ever asked of it. read: paths of segments that were read."""
+        """Return a task for each scan that `needs` names, with all cuts ever asked of it.
+
+        read: paths of segments that were read.
+        """
         scans = {*needs.scans, *needs.phy_cuts, *needs.queue_cuts, *needs.number_cuts, *needs.marks}
         ordered = sorted(scans, key=lambda s: (s.segment, s.kind, s.start, s.limit))
         return [self._rescan(scan, asked, read) for scan in ordered]
@@ -113,7 +116,7 @@ class TaskMaker:
         return self._keep(task, scan)
 
     def edges(self) -> list[EdgeTask]:
-        """Tasks for the edges of all segments."""
+        """Return tasks for the edges of all segments."""
         request, copy = self._request, self._copy
         return edge_tasks(request.store, request.location, copy.rules, copy.segment_files, EDGES_TOGETHER)
 

@@ -35,7 +35,7 @@ KEPT_SECONDS = 14 * 86_400  # of files with other digests: releases and machines
 
 @cache
 def source_of(module: str) -> bytes:
-    """A module's source; numba forgets kept code when the function's own changes, and knows nothing of other modules."""
+    """Return a module's source; numba forgets kept code when the function's own changes, and knows nothing of other modules."""
     found = importlib.util.find_spec(module) if module not in sys.modules else sys.modules[module].__spec__
     if found is None:
         return b""
@@ -69,7 +69,7 @@ def start_quickly(asked: bool = True) -> None:
 
 
 def takes_files() -> bool:
-    """Whether it does."""
+    """Say whether numba takes object files."""
     return _Quickly.asked
 
 
@@ -99,8 +99,8 @@ def code_folder(source: str) -> str:
 
 
 def writable_by_others(folder: str, around: bool = True) -> str:
-    """The first path through which another user than root may have put code into the folder; empty: there is none. A folder that
-    is not there has none.
+    """Return the first path through which another user than root may have put code into the folder; empty: there is none. A
+    folder that is not there has none.
 
     around: a folder or link on the way to it counts, too: who can change that can put another folder in its place.
     """
@@ -130,7 +130,7 @@ _writable = cache(writable_by_others)  # of a process, which asks before each fu
 
 
 def _way_to(folder: str) -> Iterator[str]:
-    """Each folder and link that the system passes on its way to the folder, without the folder itself."""
+    """Yield each folder and link that the system passes on its way to the folder, without the folder itself."""
     path, ahead = "/", [name for name in os.path.abspath(folder).split("/") if name]
     links = 0
     yield path
@@ -149,7 +149,7 @@ def _way_to(folder: str) -> Iterator[str]:
 
 
 def _is_ours(status: os.stat_result, place: str | int, sticky: bool = False) -> bool:
-    """Whether nobody but this user and root can write to a file, or into a folder.
+    """Say whether nobody but this user and root can write to a file, or into a folder.
 
     place: its path or descriptor.
     sticky: others who may write there cannot replace what is not theirs.
@@ -171,7 +171,7 @@ def _private_group() -> int | None:
 
 
 def _has_list(place: str | int) -> bool:
-    """Whether a list names further users who may write: the mode then says nothing of the group."""
+    """Say whether a list names further users who may write: the mode then says nothing of the group."""
     try:
         return bool(os.getxattr(place, "system.posix_acl_access"))
     except OSError:
@@ -180,14 +180,14 @@ def _has_list(place: str | int) -> bool:
 
 @cache
 def trusted(folder: str) -> bool:
-    """Whether code in the folder may be run; says once why not."""
+    """Say whether code in the folder may be run; says once why not."""
     if path := writable_by_others(folder):
         warnings.warn(refusal(folder, path), stacklevel=2)
     return not path
 
 
 def refusal(folder: str, path: str) -> str:
-    """The sentence on a folder whose code is not run. path: as `writable_by_others` found it."""
+    """Return the sentence on a folder whose code is not run. path: as `writable_by_others` found it."""
     return (
         f"compiled code in {folder!r} is not run, because another user may have put code there (see the owner and the mode of"
         f" {path!r}); remove that folder, or have {FOLDER} name a folder that only you can write to"

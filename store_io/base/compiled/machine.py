@@ -168,7 +168,7 @@ def equal_mask(typing_context: Any, address: Any, byte: Any) -> Any:
 
 @_intrinsic
 def count_bits(typing_context: Any, word: Any) -> Any:
-    """How many bits are set in a uint64."""
+    """Return how many bits are set in a uint64."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -288,12 +288,12 @@ call_crc32: Any = types.ExternalFunction(CRC_SYMBOL, _CRC_TYPE)
 
 
 def _full_crc32(value: int, address: int, length: int) -> Any:
-    """CRC-32 of `length` bytes after others with that value, unsigned."""
+    """Return CRC-32 of `length` bytes after others with that value, unsigned."""
     return np.int64(call_crc32(np.uint64(value), address, length) & np.uint64(0xFFFFFFFF))
 
 
 def _masked_crc32(address: int, length: int) -> Any:
-    """CRC-32 of `length` bytes with the top bit cleared, as it is stored."""
+    """Return CRC-32 of `length` bytes with the top bit cleared, as it is stored."""
     return np.int64(call_crc32(np.uint64(0), address, length) & np.uint64(0x7FFFFFFF))
 
 
@@ -303,7 +303,7 @@ masked_crc32: Any = helper_of(_masked_crc32, True)
 
 @_intrinsic
 def _carryless_product(typing_context: Any, one: Any, other: Any) -> Any:
-    """The low 64 bits of the product of two polynomials over GF(2). For x86 processors that have `pclmul`."""
+    """Return the low 64 bits of the product of two polynomials over GF(2). For x86 processors that have `pclmul`."""
     pair = ir.VectorType(_INT64, 2)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -343,7 +343,7 @@ _WIDE = width_of(binding.get_host_cpu_features()) == 512
 
 
 def _least_known_bytes() -> Any:
-    """The size from which on adding a part's sum to others takes less time than summing the part again."""
+    """Return the size from which on adding a part's sum to others takes less time than summing the part again."""
     if not _MULTIPLIES:
         return np.int64(known_sums.LEAST_BYTES_BY_BITS)
     return np.int64(known_sums.LEAST_BYTES_WIDE if _WIDE else known_sums.LEAST_BYTES)

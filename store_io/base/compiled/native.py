@@ -115,7 +115,7 @@ def kept(*modules: ModuleType) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _with_real_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, after what it calls has taken its real form in its module."""
+    """Return the function, after what it calls has taken its real form in its module."""
     names = function.__globals__
     for name in _names(function.__code__):
         if isinstance(names.get(name), Deferred):

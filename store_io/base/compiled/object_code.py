@@ -28,7 +28,7 @@ def this_machine() -> tuple[str, ...]:
 
 
 def made(text: str) -> bytes:
-    """The object file of code in LLVM's language. RuntimeError: LLVM does not take it."""
+    """Return the object file of code in LLVM's language. RuntimeError: LLVM does not take it."""
     from llvmlite import binding
 
     target = target_machine()

@@ -111,7 +111,7 @@ def array_crc32(data: np.ndarray, value: int = 0) -> int:
 
 
 def body_crc(body: bytes | memoryview) -> int:
-    """The BODYCRC field's value for this body: CRC-32 ISO-HDLC with the top bit cleared."""
+    """Return the BODYCRC field's value for this body: CRC-32 ISO-HDLC with the top bit cleared."""
     return crc32(body) & 0x7FFFFFFF
 
 
@@ -120,7 +120,7 @@ _SELF_TEST_LENGTHS = (*range(262), *range(511, 518), 767, 1023, 1025, 4099, 9001
 
 @cache
 def _known_answers() -> list[tuple[bytes, int]]:
-    """Texts and what crcmod says of them."""
+    """Return texts and what crcmod says of them."""
     reference = crcmod.mkCrcFun(0x104C11DB7, initCrc=0, rev=True, xorOut=0xFFFFFFFF)
     material = bytes(i * i * 31 + (i >> 3) & 0xFF for i in range(_SELF_TEST_LENGTHS[-1]))
     texts = [material[len(material) - length :] for length in _SELF_TEST_LENGTHS]

@@ -25,7 +25,7 @@ _SHIFT_BITS = (11, 7, 6)  # of a number of bytes, lowest first: how many of its 
 
 @compiled_helper()
 def _shifted(crc: int, count: int, shifts: int) -> Any:
-    """A CRC-32 times what so many bytes after it make of it."""
+    """Return a CRC-32 times what so many bytes after it make of it."""
     place = shifts
     for bits in _SHIFT_BITS:
         low = count & (1 << bits) - 1

@@ -65,7 +65,7 @@ def _walk_back(syndrome, length, left, by_top, found):  # type: ignore[no-untype
 
 
 def byte_errors(stored: int, actual: int, length: int) -> list[ByteError]:
-    """Every single byte whose error explains that a text of `length` bytes has the checksum `actual` instead of `stored`.
+    """Return every single byte whose error explains that a text of `length` bytes has the checksum `actual` instead of `stored`.
 
     Both with their top bit cleared; they must differ. At most MOST_ERRORS are given.
     """

@@ -24,7 +24,7 @@ _FEATURES = {
 
 
 def width_of(features: Mapping[str, bool]) -> int | None:
-    """Bits of the widest vectors that a processor with these features can multiply; None: it has no such instruction."""
+    """Return bits of the widest vectors that a processor with these features can multiply; None: it has no such instruction."""
     return next((bits for bits, names in _FEATURES.items() if all(features.get(name) for name in names)), None)
 
 

@@ -125,7 +125,7 @@ class _Code:
         return ir.Constant(self._lanes, [number for pair in pairs for number in pair])
 
     def _fold(self, lanes: Any, factors: Any, *others: Any) -> Any:
-        """The lanes times their factors, plus other lanes."""
+        """Return the lanes times their factors, plus other lanes."""
         products = [self.b.call(self._wide, [lanes, factors, ir.Constant(_INT8, which)]) for which in (0x00, 0x11)]
         return self._sum(*products, *others)
 
@@ -179,7 +179,7 @@ class _Code:
         return b.bitcast(b.shuffle_vector(one, ir.Constant(words, ir.Undefined), same), self._lanes)
 
     def _first(self, begin: Any, filling: Any, before_text: Any, offset: int) -> Any:
-        """A vector of the first block, zeros before the text, with the value to continue from added."""
+        """Return a vector of the first block, zeros before the text, with the value to continue from added."""
         b = self.b
         own, first_four = (self._load(b.add(table, b.sub(_number(offset), filling))) for table in self._tables)
         text = self._load(b.add(begin, _number(offset)))
@@ -190,7 +190,7 @@ class _Code:
         return self.b.shuffle_vector(lanes, ir.Constant(self._lanes, ir.Undefined), mask)
 
     def _reduced(self, pair: Any) -> Any:
-        """The CRC of 128 bits: folded to 96, to 64, then Barrett's reduction."""
+        """Return the CRC of 128 bits: folded to 96, to 64, then Barrett's reduction."""
         b = self.b
 
         def product(value: Any, factor: int) -> Any:

@@ -16,7 +16,7 @@ COUNT, ROOM, FIRST, WORDS = 0, 1, 2, 3  # places in `known`; how many words a su
 
 
 def no_sums(size: int) -> np.ndarray:
-    """An empty `known`, with room for all parts of so many bytes."""
+    """Return an empty `known`, with room for all parts of so many bytes."""
     room = size // LEAST_BYTES
     known = np.zeros(FIRST + WORDS * room, np.int64)
     known[ROOM] = room

@@ -32,14 +32,14 @@ class RangeCrc:
         self.summed = 0  # bytes read for it so far
 
     def crc32(self, start: int, end: int) -> int:
-        """CRC-32 of bytes [start, end), unsigned."""
+        """Return CRC-32 of bytes [start, end), unsigned."""
         if not self._known or start < self._origin:
             self._origin = max(0, start - start % PAGE_BYTES - self._known * PAGE_BYTES)
             self._crcs, self._known = np.zeros(256, np.uint32), 1
         return checksum.crc32_combine(self._upto(start), 0, end - start) ^ self._upto(end)
 
     def _upto(self, position: int) -> int:
-        """CRC-32 of everything from the origin to that position."""
+        """Return CRC-32 of everything from the origin to that position."""
         number, rest = divmod(position - self._origin, PAGE_BYTES)
         while self._known <= number:
             self._extend(number)

@@ -34,7 +34,7 @@ class Combination:
 
     @property
     def one_gives_all(self) -> bool:
-        """Whether the store that gives the numbers is the one that is read."""
+        """Say whether the store that gives the numbers is the one that is read."""
         return self.reads_rocksdb == self.assigns_rocksdb
 
 
@@ -52,12 +52,12 @@ def combination(rules: BrokerRules) -> Combination:
 
 
 def reads_rocksdb(rules: BrokerRules) -> bool:
-    """Whether consumers get what lies in RocksDB."""
+    """Say whether consumers get what lies in RocksDB."""
     return rules.rocksdb_queues or rules.combined_queues and combination(rules).reads_rocksdb
 
 
 def light_from_rocksdb(rules: BrokerRules) -> bool:
-    """Whether light queues are read in RocksDB and all others in files."""
+    """Say whether light queues are read in RocksDB and all others in files."""
     return rules.combined_queues and combination(rules).light_in_rocksdb and not combination(rules).reads_rocksdb
 
 
@@ -67,12 +67,12 @@ def light_expected(rules: BrokerRules) -> bool:
 
 
 def light_twice(rules: BrokerRules) -> bool:
-    """Whether both kinds of queues of a combined store get entries of light queues."""
+    """Say whether both kinds of queues of a combined store get entries of light queues."""
     return rules.lmq_in_files and rules.lmq_in_rocksdb
 
 
 def combination_refusal(rules: BrokerRules) -> Refusal | None:
-    """Why the combined store cannot be made."""
+    """Return why the combined store cannot be made."""
     made = combination(rules)
     for key in ("combineAssignOffsetCQType", "combineCQPreferCQType"):
         if _kind(rules, key) not in made.loads:
@@ -92,7 +92,7 @@ def combination_refusal(rules: BrokerRules) -> Refusal | None:
 
 
 def late_combination_refusal(rules: BrokerRules) -> Refusal | None:
-    """Why a broker ends after load() has done its work."""
+    """Return why a broker ends after load() has done its work."""
     if rules.lite_needs_rocksdb and not rules.value("combineCQUseRocksdbForLmq"):
         line = line_to_correct(rules, "combineCQUseRocksdbForLmq", "rocksdbCQDoubleWriteEnable")
         return Refusal(RefusalKind.DOUBLE_WRITE_WITHOUT_LIGHT, actual=rules.release, setting=line)

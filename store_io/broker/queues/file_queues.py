@@ -44,7 +44,7 @@ class FileQueues:
         self._open[queue.key] = queue
 
     def find(self, key: QueueKey) -> QueueState | None:
-        """A queue, to be changed; not while `changing` is under way."""
+        """Return a queue, to be changed; not while `changing` is under way."""
         queue = self._open.get(key)
         if queue is None and self._packed is not None:
             queue = self._packed.get(key)
@@ -54,12 +54,12 @@ class FileQueues:
         return queue
 
     def look(self, key: QueueKey) -> QueueState | None:
-        """A queue, to be looked at and not kept. Keys in their order are found in least time."""
+        """Return a queue, to be looked at and not kept. Keys in their order are found in least time."""
         queue = self._open.get(key)
         return self._packed.get(key) if queue is None and self._packed is not None else queue
 
     def are_many(self) -> bool:
-        """Whether most lie packed."""
+        """Say whether most lie packed."""
         return self._packed is not None
 
     def __getitem__(self, key: QueueKey) -> QueueState:

@@ -63,7 +63,7 @@ def multi_dispatch(rules: BrokerRules, key: QueueKey, properties: bytes) -> Mult
 
 
 def _is_excluded(rules: BrokerRules, topic: str) -> bool:
-    """Whether messages of this topic enter no further queue (ConsumeQueue.checkMultiDispatchQueue)."""
+    """Say whether messages of this topic enter no further queue (ConsumeQueue.checkMultiDispatchQueue)."""
     if topic.startswith("%RETRY%"):
         return rules.lmq_leaves_out_retries
     if topic in (layout.SCHEDULE_TOPIC, TIMER_TOPIC):

@@ -75,7 +75,7 @@ class Pieces:
 
     @property
     def rows(self) -> np.ndarray:
-        """All pieces."""
+        """Return all pieces."""
         if self._fresh:
             made = np.array(self.take_fresh(), PIECE_DTYPE)
             self.extend(made)
@@ -89,7 +89,7 @@ class Pieces:
 
     @property
     def newest(self) -> Piece:
-        """The last piece written. There must be one."""
+        """Return the last piece written. There must be one."""
         return self._fresh[-1] if self._fresh else self._piece(self._rows[-1])
 
     def take_fresh(self) -> list[tuple[int, ...]]:
@@ -110,7 +110,7 @@ class Pieces:
         self._parts = None
 
     def file_number(self, start: int) -> int:
-        """The number of the file that begins at this byte of the queue."""
+        """Return the number of the file that begins at this byte of the queue."""
         if self._numbers is None:
             self._numbers = {}
         if start not in self._numbers:
@@ -124,7 +124,7 @@ class Pieces:
         return self._numbers.get(start, -1) if self._numbers is not None else -1
 
     def of_file(self, start: int) -> FilePieces:
-        """The pieces in the file that begins at this byte of the queue."""
+        """Return the pieces in the file that begins at this byte of the queue."""
         rows = self.rows
         if not len(rows):
             return FilePieces(self, rows)
@@ -142,7 +142,7 @@ class Pieces:
             self._parts = None
 
     def copy(self) -> Pieces:
-        """A snapshot that later writes do not touch."""
+        """Return a snapshot that later writes do not touch."""
         twin = Pieces(self.scans)
         twin._rows = self.rows
         twin.extra, twin.starts = [*self.extra] or _NONE, [*self.starts] or _NONE
@@ -156,18 +156,18 @@ class Pieces:
 
     @classmethod
     def reopened(cls, scans: list[object], closed: tuple[Any, ...] | None) -> Pieces:
-        """The pieces that were `closed`."""
+        """Return the pieces that were `closed`."""
         made = cls(scans)
         if closed is not None:
             made._rows, made.extra, made.starts, made._numbers = closed
         return made
 
     def is_copy(self, other: Pieces) -> bool:
-        """Whether this is still what `copy` gave of the other."""
+        """Say whether this is still what `copy` gave of the other."""
         return not other._fresh and self._rows is other._rows and len(self.extra) == len(other.extra)
 
     def piece(self, number: int) -> Piece:
-        """One of the rows as an object."""
+        """Return one of the rows as an object."""
         return self._piece(self.rows[number])
 
     def _piece(self, row: np.void) -> Piece:

@@ -28,7 +28,7 @@ class DiskEntries(Protocol):
     """Entries of one queue file as they lie on disk."""
 
     def __call__(self, path: str, first: int, count: int) -> np.ndarray:
-        """Entries [first, first + count) of the file as ENTRY_DTYPE or BATCH_DTYPE; fewer at the file's end."""
+        """Return entries [first, first + count) of the file as ENTRY_DTYPE or BATCH_DTYPE; fewer at the file's end."""
 
 
 class NeedCut(Exception):
@@ -81,13 +81,13 @@ class QueueState:
 
     @property
     def edges(self) -> QueueEdges | None:
-        """Entries that need not be read."""
+        """Return entries that need not be read."""
         summary = self.summaries.get(self.key)
         return summary.edges if summary is not None else None
 
     @property
     def prefix(self) -> tuple[str, int, int, int] | None:
-        """(path, entries, largest phy_offset, max_phy) known of the last file that was recovered."""
+        """Return (path, entries, largest phy_offset, max_phy) known of the last file that was recovered."""
         summary = self.summaries.get(self.key) if self.recovered is not None else None
         if self.recovered is None or summary is None or summary.last_prefix <= 0:
             return None
@@ -102,7 +102,10 @@ class QueueState:
         return self.rules.batch_file_bytes if self.batch else self.rules.queue_file_bytes
 
     def snapshot(self, before: QueueState | None = None) -> QueueState:
-        """The queue as it is now, which later steps do not touch. before: an earlier one; it is given if nothing has changed."""
+        """Return the queue as it is now, which later steps do not touch.
+
+        before: an earlier one; it is given if nothing has changed.
+        """
         if before is not None and self._is_as(before):
             return before
         kept = copy.copy(self)
@@ -115,7 +118,7 @@ class QueueState:
         return len(self.files) + len(self.pieces.extra) + len(self.pieces) // 8
 
     def closed(self) -> tuple[Any, ...]:
-        """The queue without what it shares with all others; see `reopened`."""
+        """Return the queue without what it shares with all others; see `reopened`."""
         files = [(file.path, file.start, file.size, file.wrote) for file in self.files]
         numbers = self.max_phy, self.min_logic, self.batch_min, self.batch_max
         return self.batch, self.folder, files, numbers, self.pieces.closed(), self.deleted, self.recovered
@@ -127,7 +130,7 @@ class QueueState:
         key: QueueKey,
         closed: tuple[Any, ...],
     ) -> QueueState:
-        """The queue that was `closed`. of_all: rules, disk, the scans of the pieces, what was scanned."""
+        """Return the queue that was `closed`. of_all: rules, disk, the scans of the pieces, what was scanned."""
         batch, folder, files, (max_phy, min_logic, batch_min, batch_max), pieces, deleted, recovered = closed
         rules, disk, scans, summaries = of_all
         return cls(
@@ -166,7 +169,7 @@ class QueueState:
         self.pieces.drop_file(file.start)
 
     def destroy(self) -> None:
-        """No CommitLog file: the queue's files go, the queue itself stays listed."""
+        """Remove the queue's files, as there is no CommitLog file. The queue itself stays listed."""
         for file in list(self.files):
             self.delete(file)
         self.max_phy, self.min_logic, self.batch_min, self.batch_max = -1, 0, -1, 0
@@ -216,7 +219,7 @@ class QueueState:
             self.revise()
 
     def _scan_kept(self, file: QueueFile, end: int, first_end: int) -> tuple[int, int]:
-        """(bytes kept, physical end of the last kept entry) of a file whose entry 0 is kept."""
+        """Return (bytes kept, physical end of the last kept entry) of a file whose entry 0 is kept."""
         prefix = self.prefix
         if prefix is not None and file.path == prefix[0] and not self.pieces_of(file) and prefix[2] < end:
             return prefix[1] * self.unit, prefix[3]
@@ -249,7 +252,7 @@ class QueueState:
         return at, phy_end
 
     def _disk_kept(self, file: QueueFile, at: int, stop: int, end: int) -> tuple[int, int]:
-        """(byte after the last kept entry, its physical end): entries from `at` on while valid and below `end`."""
+        """Return (byte after the last kept entry, its physical end): entries from `at` on while valid and below `end`."""
         assert file.path is not None
         phy_end, chunk = 0, CHUNK_ENTRIES
         while at < stop:
@@ -274,7 +277,7 @@ class QueueState:
         return self.pieces.of_file(file.start)
 
     def piece_at(self, file: QueueFile, at: int) -> Piece | None:
-        """The newest piece that holds byte `at` of the file."""
+        """Return the newest piece that holds byte `at` of the file."""
         return next(self.pieces_of(file).covering(at, self.unit), None)
 
     # ---- dispatch --------------------------------------------------------------------------------------------------
@@ -375,7 +378,7 @@ class QueueState:
     # ---- minimum and maximum ---------------------------------------------------------------------------------------
 
     def _base_and_end(self, file: QueueFile, at: int) -> tuple[int, int]:
-        """(base, base + count) of the batch entry at byte `at`."""
+        """Return (base, base + count) of the batch entry at byte `at`."""
         piece = self.piece_at(file, at)
         if piece is not None:
             return piece.base, piece.base + piece.messages
@@ -395,7 +398,7 @@ class QueueState:
                 break
 
     def revise_min(self) -> None:
-        """The smallest queue offset of a BatchConsumeQueue, from its first file (reviseMinOffsetInQueue)."""
+        """Find the smallest queue offset of a BatchConsumeQueue in its first file (reviseMinOffsetInQueue)."""
         if not self.files:
             self.batch_min, self.batch_max = -1, 0
         elif self.files[0].wrote < self.unit:

@@ -65,7 +65,7 @@ class BadEnds(Protocol):
     """
 
     def lists(self, key: QueueKey) -> bool:
-        """Whether the queue's maximum comes before the first bad bytes: there a list ends, without an error."""
+        """Say whether the queue's maximum comes before the first bad bytes: there a list ends, without an error."""
 
     def maximum(self, key: QueueKey) -> QueueEnd | None:
         """Return the stored maximum, or None. Raises EntryUnreadable."""
@@ -74,7 +74,7 @@ class BadEnds(Protocol):
         """Return the stored minimum, or None. Raises EntryUnreadable."""
 
     def hidden(self) -> Iterable[QueueKey]:
-        """Queues with entries, whose maximum the bad bytes may hold."""
+        """Return queues with entries, whose maximum the bad bytes may hold."""
 
 
 @dataclass
@@ -144,7 +144,10 @@ class RocksQueue:
             self.or_else.add(rows)
 
     def entry(self, number: int) -> int | None:
-        """The physical offset to which the entry leads. Inside a put only its ends are known: any value between them is given."""
+        """Return the physical offset to which the entry leads.
+
+        Inside a put only its ends are known: any value between them is given.
+        """
         row = self._held(number)
         if row is None:
             return self.stored(self.key, number)
@@ -153,7 +156,7 @@ class RocksQueue:
         return int(row["first_phy"]) + int(number != row["first"])
 
     def _held(self, number: int) -> np.void | None:
-        """The last put with this number."""
+        """Return the last put with this number."""
         rows = self.puts
         held = np.flatnonzero((rows["first"] <= number) & (number < rows["first"] + rows["count"]))
         return rows[held[-1]] if len(held) else None
@@ -266,7 +269,7 @@ class RocksQueue:
 
 
 def _last_put(firsts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(first, end, number) of the parts of these ranges that no later one of them covers."""
+    """Return (first, end, number) of the parts of these ranges that no later one of them covers."""
     order = np.argsort(firsts, kind="stable")
     starts = firsts[order]
     if not (starts[1:] < np.maximum.accumulate(ends[order])[:-1]).any():

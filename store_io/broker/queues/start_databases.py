@@ -32,12 +32,12 @@ _ENTRIES = {POP_RECORDS: "messages that consumers popped and did not acknowledge
 
 
 def database_folder(rules: BrokerRules) -> str:
-    """The folder, below the store root, of the database with the ConsumeQueues."""
+    """Return the folder, below the store root, of the database with the ConsumeQueues."""
     return layout.SEPARATE_FOLDER if rules.separate_rocksdb_folder else layout.FOLDER
 
 
 def folder_refusal(tree: Tree, rules: BrokerRules) -> Refusal | None:
-    """Why the broker cannot be made: a database lies in the other one of the two folders."""
+    """Return why the broker cannot be made: a database lies in the other one of the two folders."""
     if not rules.knows_separate_folder:
         return None
     other = layout.FOLDER if rules.separate_rocksdb_folder else layout.SEPARATE_FOLDER
@@ -49,12 +49,12 @@ def folder_refusal(tree: Tree, rules: BrokerRules) -> Refusal | None:
 
 
 def keeps_other_tables(rules: BrokerRules) -> bool:
-    """Whether index or transactions are in rocksdbstore/."""
+    """Say whether index or transactions are in rocksdbstore/."""
     return rules.knows_rocksdb and any(rules.value(name) for name in ("indexRocksDBEnable", "transRocksDBEnable"))
 
 
 def marked_families(rules: BrokerRules) -> tuple[str, ...]:
-    """The families of rocksdbstore/ without whose mark no recovery begins."""
+    """Return the families of rocksdbstore/ without whose mark no recovery begins."""
     if not rules.knows_rocksdb:
         return ()
     found = [INDEX_FAMILY] if rules.value("indexRocksDBEnable") else []
@@ -90,7 +90,7 @@ class OpenedDatabase:
 
     @property
     def setting(self) -> str:
-        """The line of broker.conf."""
+        """Return the line of broker.conf."""
         return f"{self.key}={str(self.value).lower() if isinstance(self.value, bool) else self.value}"
 
 

@@ -107,7 +107,7 @@ _PARSER = (
 
 
 def config_rules(rules: BrokerRules) -> ConfigRules:
-    """The rules of the newest known release that is not above this one."""
+    """Return the rules of the newest known release that is not above this one."""
     return _rules_of(rules.version)
 
 
@@ -127,14 +127,14 @@ def tables_database(rules: BrokerRules) -> str:
 
 
 def record_rules(rules: BrokerRules) -> ConfigRules:
-    """How the values of a database of the second version are parsed: by fastjson2 in all releases that know it."""
+    """Return how the values of a database of the second version are parsed: by fastjson2 in all releases that know it."""
     own = config_rules(rules)
     later = _rules_of(parse_known("5.4.0"))
     return own if own.ignores_types else replace(own, **{name: getattr(later, name) for name in _PARSER})
 
 
 def imports_files(rules: BrokerRules) -> bool:
-    """Whether a release that keeps its tables in a database takes newer files into it."""
+    """Say whether a release that keeps its tables in a database takes newer files into it."""
     return config_rules(rules).imports_files and tables_database(rules) != SECOND_VERSION_FOLDER
 
 

@@ -298,7 +298,7 @@ def known_span(key: str) -> tuple[str, str] | None:
 
 
 def reads(key: str, version: Version) -> bool:
-    """Whether the release reads this name."""
+    """Say whether the release reads this name."""
     span = known_span(key)
     return span is not None and _numbers(span[0]) <= version and (not span[1] or version <= _numbers(span[1]))
 
@@ -315,7 +315,7 @@ def meant_by(key: str, version: Version) -> str:
 
 @lru_cache(maxsize=1024)
 def _near(key: str) -> tuple[tuple[int, str], ...]:
-    """Names of all releases that are few edits away, the nearest first."""
+    """Return names of all releases that are few edits away, the nearest first."""
     plain = _plain(key)
     if not plain or len(key) > _LONGEST:
         return ()
@@ -335,7 +335,7 @@ def _plain(key: str) -> str:
 
 
 def _edits(one: str, other: str, most: int) -> int:
-    """The Levenshtein distance; any number above `most` if it is above that."""
+    """Return the Levenshtein distance; any number above `most` if it is above that."""
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
         before, row[0] = row[0], i

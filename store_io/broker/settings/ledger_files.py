@@ -42,12 +42,12 @@ def ledger_folder(rules: BrokerRules) -> str:
 
 
 def ledger_peers(dleger_peers: object) -> list[str]:
-    """The nodes of the group, of which `dLegerPeers` names one after the other."""
+    """Return the nodes of the group, of which `dLegerPeers` names one after the other."""
     return [peer for peer in str(dleger_peers).split(";") if peer.strip()]
 
 
 def ledger_folders(files: Iterable[StoreFile], with_data: bool = False) -> list[str]:
-    """The folders of groups, by name. with_data: of those alone that hold a data file."""
+    """Return the folders of groups, by name. with_data: of those alone that hold a data file."""
     found = set()
     for entry in files:
         folder, _, rest = entry.path.partition("/")

@@ -114,7 +114,7 @@ def read_given(broker_conf: str, release: str) -> dict[str, Any]:
 
 
 def given_settings(broker_conf: str, release: str) -> dict[str, Setting]:
-    """The modelled keys that a broker.conf names, as this release takes them. Raises UsageError."""
+    """Return the modelled keys that a broker.conf names, as this release takes them. Raises UsageError."""
     texts = parse_properties(broker_conf)
     version = parse_release(release)
     found = {}
@@ -126,13 +126,13 @@ def given_settings(broker_conf: str, release: str) -> dict[str, Setting]:
 
 
 def _queues_in_database(listing: StoreListing) -> bool:
-    """Whether the queues' folder holds a database and no queue in files."""
+    """Say whether the queues' folder holds a database and no queue in files."""
     own = [entry for entry in listing.files if entry.path.startswith(f"{QUEUES}/")]
     return listing.is_file(f"{QUEUES}/{rocksdb_layout.CURRENT}") and all(entry.kind != "directory" for entry in own)
 
 
 def _tables_in_second_version(listing: StoreListing) -> bool:
-    """Whether config/ holds the database of the second version and no file of topics, which a broker without it writes."""
+    """Say whether config/ holds the database of the second version and no file of topics, which a broker without it writes."""
     return listing.is_file(f"{SECOND_VERSION_FOLDER}/{rocksdb_layout.CURRENT}") and not any(
         listing.is_file(TOPICS + end) for end in ("", ".bak")
     )
@@ -166,7 +166,7 @@ def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dic
 
 
 def mapped_files(listing: StoreListing) -> dict[str, Chosen]:
-    """Files that are not empty, by the folder of their kind."""
+    """Return files that are not empty, by the folder of their kind."""
     kinds = {key: Chosen(listing.files) for key in (COMMITLOG, QUEUES, EXT, BATCH_QUEUES, TIMER_LOG)}
     for place, entry in enumerate(listing.files):
         folder = folder_of(entry.path)
@@ -207,7 +207,7 @@ def _below(listing: StoreListing, folder: str) -> list[StoreFile]:
 
 
 def agreed_size(files: Sequence[StoreFile], unit: int = 1) -> int:
-    """The size that more than half of the files with a number as their name have; 0 without one.
+    """Yield the size that more than half of the files with a number as their name have; 0 without one.
 
     If no size has that many, the distance between neighbouring names decides, if a file has it as its size.
     """
@@ -314,7 +314,7 @@ def infer_slots(file: ByteFile) -> int | None:
 
 
 def _last_data_end(file: ByteFile) -> int:
-    """Position after the file's last byte that is not zero."""
+    """Return position after the file's last byte that is not zero."""
     end = file.size
     while end > 0:
         low = max(0, end - TAIL_WINDOW_BYTES)

@@ -60,7 +60,7 @@ def checkpoint_times(evidence: Evidence) -> list[Finding]:
 
 
 def time_of_head(evidence: Evidence, file: MappedFile) -> tuple[int, int]:
-    """Earliest and latest store time of an unread segment, by its first record or an earlier run; else zeros."""
+    """Return earliest and latest store time of an unread segment, by its first record or an earlier run; else zeros."""
     known = evidence.earlier.unchanged(file.path)
     if known is not None and known.verified_run and known.row.get("messages"):
         return known.row["first_store_time_ms"], known.row["last_store_time_ms"]

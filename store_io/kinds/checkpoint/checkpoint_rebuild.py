@@ -73,7 +73,7 @@ def write_checkpoint(work: Work, audit: Audited, stored_master: int, log_end: in
 
 
 def is_blamed(audit: Audited) -> bool:
-    """Whether the audit finds anything above a note about the checkpoint."""
+    """Say whether the audit finds anything above a note about the checkpoint."""
     return any(f.file == layout.CHECKPOINT_FILE for f in audit.serious)
 
 

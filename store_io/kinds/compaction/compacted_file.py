@@ -119,7 +119,7 @@ def scan_compacted_file(task: CompactedFileTask, source: ByteSource | None = Non
 
 
 def _read_entries(file: MappedFile, source: ByteSource, found: CompactedFileSummary) -> np.ndarray:
-    """All entries of the file up to the last that is not zero."""
+    """Return all entries of the file up to the last that is not zero."""
     digest, parts = PieceDigest(), []
     unit = WINDOW_BYTES // BATCH_ENTRY_BYTES * BATCH_ENTRY_BYTES
     with source.open(file.path) as stream:
@@ -233,7 +233,7 @@ class _LogFile:
             at = int(self.places[following])
 
     def _take(self, window: SegmentWindow, rows: np.ndarray, topics: TopicTable) -> int:
-        """Valid records, compared with their entries and the CommitLog; the end of the last."""
+        """Return valid records, compared with their entries and the CommitLog; the end of the last."""
         self.found.records += len(rows)
         place = np.searchsorted(self.places, rows["position"])
         known = place < len(self.places)
@@ -263,7 +263,7 @@ class _LogFile:
         return int(rows["position"][-1] + rows["total_size"][-1])
 
     def _compare(self, window: SegmentWindow, row: np.void) -> None:
-        """A record and the CommitLog's message of the same queue offset, if that is still there and sound."""
+        """Compare a record with the CommitLog's message of the same queue offset, if that is still there and sound."""
         other = self.messages.record(int(row["queue_offset"]))
         if not other or len(other) < layout.MIN_SIZE_V1_BYTES:
             return
@@ -276,7 +276,7 @@ class _LogFile:
         ))  # fmt: skip
 
     def _is_message(self, data: bytes, queue_offset: int) -> bool:
-        """Whether bytes of the CommitLog are a valid message of this queue with that offset."""
+        """Say whether bytes of the CommitLog are a valid message of this queue with that offset."""
         verdict = self.check.without_place().verdict(BufferFrames(data), 0, len(data))
         message = verdict.message
         if verdict.kind != VALID or message is None:
@@ -299,7 +299,7 @@ class _LogFile:
         ))  # fmt: skip
 
     def _unmatched(self, window: SegmentWindow) -> None:
-        """Entries to which no valid record belongs: their record is damaged, or they lead elsewhere."""
+        """Report entries to which no valid record belongs: their record is damaged, or they lead elsewhere."""
         matched = self.order[self.matched[self.order]]
         starts = self.entries["phy_offset"][matched] - self.file.start  # of records that have their entry; they never overlap
         ends = starts + self.entries["size"][matched]

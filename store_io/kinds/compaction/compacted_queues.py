@@ -87,7 +87,7 @@ def compacted_queues(tree: Tree, rules: BrokerRules) -> CompactedStore:
 
 
 def _folders(tree: Tree, kind: str) -> Iterable[tuple[str, str]]:
-    """(path, topic) of each topic's folder."""
+    """Return (path, topic) of each topic's folder."""
     return [(entry.path, name_of(entry.path)) for entry in tree.children(kind) if is_folder(entry)]
 
 
@@ -118,6 +118,6 @@ def _load(queue: CompactedQueue, tree: Tree, rules: BrokerRules) -> None:
 
 
 def compacted_log(listing: StoreListing) -> str:
-    """A file of a compacted topic's own log; "" without one."""
+    """Return a file of a compacted topic's own log; "" without one."""
     folders = f"{COMPACTED_LOG}/", f"{COMPACTED_QUEUE}/"
     return next((f.path for f in listing.files if f.kind == "file" and f.size and f.path.startswith(folders)), "")

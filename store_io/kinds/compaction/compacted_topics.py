@@ -18,7 +18,7 @@ from store_io.wording.refusals import refusal_sentence
 
 
 def compacted_topics(evidence: Evidence) -> list[Finding]:
-    """Every finding on them."""
+    """Return every finding on them."""
     found = [*_files(evidence)]
     for summary in evidence[COMPACTION].files:
         found += summary.findings

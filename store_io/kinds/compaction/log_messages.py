@@ -56,12 +56,12 @@ class LogMessages:
 
     @property
     def first(self) -> int:
-        """The number of the first entry that a file of the queue has room for."""
+        """Return the number of the first entry that a file of the queue has room for."""
         return min((f.start // ENTRY_BYTES for f in self._files.queue_files), default=0)
 
     @property
     def end(self) -> int:
-        """The number after the last entry that a file of the queue has room for."""
+        """Return the number after the last entry that a file of the queue has room for."""
         return max(((f.start + f.size) // ENTRY_BYTES for f in self._files.queue_files), default=0)
 
     def entries(self, first: int, last: int) -> np.ndarray:
@@ -100,7 +100,7 @@ class LogMessages:
 
 
 def same_but_place(one: bytes, other: bytes) -> bool:
-    """Whether two records differ in nothing but the physical offset that each stores."""
+    """Say whether two records differ in nothing but the physical offset that each stores."""
     at = layout.PHY_OFFSET_POSITION
     return one[:at] == other[:at] and one[at + 8 :] == other[at + 8 :]
 

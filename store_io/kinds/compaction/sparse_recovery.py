@@ -84,7 +84,7 @@ def recovered(queue: CompactedQueue, ends: Mapping[str, SparseEnds], rules: Brok
 
 
 def _truncated(files: Sequence[MappedFile], end: int, done: SparseRecovery) -> list[MappedFile]:
-    """The files that truncateDirtyFiles(end) leaves; the others go to `done`."""
+    """Return the files that truncateDirtyFiles(end) leaves; the others go to `done`."""
     kept = []
     for file in files:
         if file.start + file.size > end and end < file.start:
@@ -95,7 +95,7 @@ def _truncated(files: Sequence[MappedFile], end: int, done: SparseRecovery) -> l
 
 
 def _names_differ(queue: CompactedQueue, log: Sequence[MappedFile], entries: Sequence[MappedFile]) -> Refusal | None:
-    """Why sanityCheck throws."""
+    """Return why sanityCheck throws."""
     log_names, entry_names = ({name_of(f.path) for f in files} for files in (log, entries))
     for file in log:
         if f"{file.start:020d}" not in entry_names:

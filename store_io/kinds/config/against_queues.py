@@ -31,7 +31,7 @@ MAX_TOPICS = 1000  # each as a finding; the others are one together
 
 
 def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
-    """Queues that a topic's numbers leave out: nobody reads or writes them."""
+    """Yield queues that a topic's numbers leave out: nobody reads or writes them."""
     config = evidence.copy[CONFIG].tables
     beyond: dict[str, list[QueueKey]] = defaultdict(list)
     for key in held:
@@ -101,7 +101,7 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[Queue
 
 
 def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
-    """Whether topics that the table lacks were lost with it. A sound table lacks those that were deleted, whose queues come
+    """Say whether topics that the table lacks were lost with it. A sound table lacks those that were deleted, whose queues come
     back when a recovery after a crash dispatches their messages again; a slave's comes with its first synchronisation.
 
     held: the queues with messages.
@@ -128,14 +128,14 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
 
 
 def delay_levels_lost(copy: OpenedCopy) -> bool:
-    """Whether a level with entries and without an offset had one that is lost."""
+    """Say whether a level with entries and without an offset had one that is lost."""
     rules, done = config_rules(copy.rules), copy[CONFIG].tables.loads[DELAY_OFFSETS]
     written_late = rules.clamps_delay_offsets and not rules.topics_of_transactions  # at a level's first delivery
     return bool(done.bad or done.empty or done.odd is not None) or not (written_late or copy.rules.is_slave)
 
 
 def _delays_again(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
-    """Levels that begin at their queue's first entry, so that what was delivered is delivered again."""
+    """Yield levels that begin at their queue's first entry, so that what was delivered is delivered again."""
     copy = evidence.copy
     severity = severity_in(Code.DELAYED_MESSAGES_AGAIN, Case.NOT_WRITTEN_YET, not delay_levels_lost(copy))
     for level in copy.rules.delays:

@@ -36,7 +36,7 @@ def _topic(queues: int, perm: int = READ_WRITE) -> Row:
 
 
 def is_brokers_own(topic: str) -> bool:
-    """Whether brokers make this topic by themselves, whatever their release, settings and names: nobody has to create it."""
+    """Say whether brokers make this topic by themselves, whatever their release, settings and names: nobody has to create it."""
     return topic in _SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIXES) or topic.endswith(_REPLIES)
 
 
@@ -82,5 +82,5 @@ def built_in_groups(rules: BrokerRules) -> frozenset[str]:
 
 
 def is_asked_for(topic: str) -> bool:
-    """Whether clients ask for such a topic, so that a table has to name it."""
+    """Say whether clients ask for such a topic, so that a table has to name it."""
     return topic != bridges.TOPIC and not topic.startswith(LMQ_PREFIX) and not is_brokers_own(topic)

@@ -130,7 +130,7 @@ def _batch_topics(opening: Opening, tables: StoreConfig) -> frozenset[str]:
 
 
 def config_tables(evidence: Evidence, config: StoreConfig, starting: StartFiles) -> ConfigTables:
-    """The tables; those of loaders that a refused start does not reach are empty."""
+    """Return the tables; those of loaders that a refused start does not reach are empty."""
     reached = _reached(config, starting)
     offsets = config.offsets if {CONSUMER_OFFSETS, LMQ_OFFSETS} & reached else {}
     return ConfigTables(
@@ -183,7 +183,7 @@ def _read(config: StoreConfig, path: str, reached: bool) -> str | None:
 
 
 def _reached(config: StoreConfig, starting: StartFiles) -> set[str]:
-    """Files whose loader a start comes to, and that it takes."""
+    """Return files whose loader a start comes to, and that it takes."""
     found = set()
     for path in config.loads:
         if path in (starting.refused_by, starting.late_refused_by):
@@ -193,7 +193,7 @@ def _reached(config: StoreConfig, starting: StartFiles) -> set[str]:
 
 
 def _delay_offsets(evidence: Evidence, config: StoreConfig) -> dict[int, int]:
-    """Level -> offset, set into its queue by a release that does that."""
+    """Return level -> offset, set into its queue by a release that does that."""
     copy, prediction = evidence.copy, evidence.prediction
     held = config.delay_offsets
     if prediction is None or prediction.after_load is None or not config_rules(copy.rules).clamps_delay_offsets:

@@ -118,7 +118,7 @@ class Load:
 
     @property
     def refuses(self) -> bool:
-        """Whether the manager's load fails: the file and its .bak are there, and neither can be parsed. No .bak is as good as
+        """Say whether the manager's load fails: the file and its .bak are there, and neither can be parsed. No .bak is as good as
         one."""
         if self.database_refusal:
             return True
@@ -128,7 +128,7 @@ class Load:
 
     @property
     def unusable(self) -> bool:
-        """Whether something is there, and nothing of it is taken, though the load succeeds."""
+        """Say whether something is there, and nothing of it is taken, though the load succeeds."""
         return not self.name and bool(self.bad or self.empty) and not self.refuses and not self.problems
 
 
@@ -166,7 +166,7 @@ class StoreConfig:
     lists_built_in: bool = False
 
     def is_absent(self, path: str) -> bool:
-        """Whether the copy has the table of that file in no form that a start looks at, sound or not."""
+        """Say whether the copy has the table of that file in no form that a start looks at, sound or not."""
         done, held = self.loads.get(path), self.held.get(path)
         return done is None or not (done.files or done.problems or done.entries or held is not None and held.present)
 
@@ -180,19 +180,19 @@ class StoreConfig:
 
     @property
     def batch_topics(self) -> frozenset[str]:
-        """Topics of type BatchCQ (attribute queue.type)."""
+        """Return topics of type BatchCQ (attribute queue.type)."""
         return frozenset(
             name for name, topic in (self.topics or {}).items() if topic.get("attributes", {}).get("queue.type") == "BatchCQ"
         )
 
     @property
     def compacted_topics(self) -> frozenset[str]:
-        """Topics whose consumers read a compacted log (attribute cleanup.policy)."""
+        """Return topics whose consumers read a compacted log (attribute cleanup.policy)."""
         topics = (self.topics or {}).items()
         return frozenset(name for name, topic in topics if topic.get("attributes", {}).get("cleanup.policy") == "COMPACTION")
 
     def offset_file(self, offset: Offset) -> str:
-        """The file that says so; of several the last one read."""
+        """Return the file that says so; of several the last one read."""
         return next(path for path, offsets in reversed(self.offsets_from) if offset in offsets)
 
 
@@ -279,7 +279,7 @@ def taken_from(name: str, data: bytes, rules: ConfigRules) -> Load:
 
 
 def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
-    """Whether this file is the one that is taken. The entries of one that fails after it was added stay."""
+    """Say whether this file is the one that is taken. The entries of one that fails after it was added stay."""
     path = name.removesuffix(BACKUP)
     hook = SharedSettings() if path in (TOPICS, GROUPS) else None if path in _TABLES else LeftOut(name_of(path), rules)
     decode = _TABLES.get(path) or form_of(name_of(path))
@@ -308,7 +308,7 @@ def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
 
 
 def _parse(name: str, data: bytes, rules: ConfigRules, hook: Callable[[Row], Any] | None = None) -> tuple[Any, BadFile | None]:
-    """(what the release's parser reads, what is odd about the text). hook: of `parse_written`. Raises ConfigFault."""
+    """Return (what the release's parser reads, what is odd about the text). hook: of `parse_written`. Raises ConfigFault."""
     try:
         read = parse_written(data, hook, _INTEGER_KEYS.get(name.removesuffix(BACKUP), NOWHERE))
         if isinstance(read, dict):
@@ -324,7 +324,7 @@ def _parse(name: str, data: bytes, rules: ConfigRules, hook: Callable[[Row], Any
 
 
 def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> StoreConfig:
-    """All that the release loads of config/. Never raises over bytes; a file that cannot be opened is in `problems`."""
+    """Return all that the release loads of config/. Never raises over bytes; a file that cannot be opened is in `problems`."""
     own = config_rules(rules)
     loads = {file.path: load(source, listing, file.path, own) for file in config_files(rules) if file.stops}
     config = StoreConfig(rules=own, database=tables_database(rules), imports_files=imports_files(rules), loads=loads)

@@ -60,7 +60,7 @@ def files_not_judged(evidence: Evidence, names: list[str]) -> list[str]:
 
 
 def lost_tables(evidence: Evidence) -> list[Finding]:
-    """Findings on files of config/, whatever their content means for single topics."""
+    """Return findings on files of config/, whatever their content means for single topics."""
     config = evidence.copy[CONFIG].tables
     found = []
     for path, done in config.loads.items():
@@ -91,7 +91,7 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
 
 
 def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
-    """Entries that another form shows and a start does not hold."""
+    """Return entries that another form shows and a start does not hold."""
     copy, form = evidence.copy, fuller.form
     named = evidence.request.broker_conf is not None or not fuller.other_setting
     severity = severity_in(Code.CONFIG_TABLE_LOST, Case.SHOWN)
@@ -111,7 +111,7 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
 
 
 def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Iterator[Finding]:
-    """Offsets that the copy shows, under the release that takes none from the file in which it looks for them."""
+    """Yield offsets that the copy shows, under the release that takes none from the file in which it looks for them."""
     name, count = done.name, done.left_out
     if fuller is not None and fuller.lacking > count:
         name, count = fuller.form.name, fuller.lacking
@@ -155,7 +155,7 @@ def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> Advice:
 
 
 def is_lost(config: StoreConfig, path: str) -> bool:
-    """Whether a start begins without this table although there was one."""
+    """Say whether a start begins without this table although there was one."""
     done = config.loads.get(path)
     if done is None or done.problems or done.refuses:
         return False
@@ -167,8 +167,8 @@ def is_lost(config: StoreConfig, path: str) -> bool:
 
 
 def _is_gone(config: StoreConfig, path: str) -> bool:
-    """Whether a database that a broker made is missing: a broker makes those of all tables at its first start. One that kept its
-    tables in files before has these still."""
+    """Say whether a database that a broker made is missing: a broker makes those of all tables at its first start. One that kept
+    its tables in files before has these still."""
     done, others = config.loads[path], [config.loads[each] for each in DATABASE_TABLES if each in config.loads]
     held = config.held.get(path)
     if held is None or held.present or done.entries or done.left_out:
@@ -211,7 +211,7 @@ def _state(done: Load) -> str:
 
 
 def _older_file(evidence: Evidence) -> Iterator[Finding]:
-    """A table of topics with a lower version than its own .bak: the file was put back. Other tables may count anew."""
+    """Yield a table of topics with a lower version than its own .bak: the file was put back. Other tables may count anew."""
     version = evidence.copy[CONFIG].tables.backup_versions.get(TOPICS)
     done = evidence.copy[CONFIG].tables.loads.get(TOPICS)
     if done is not None and done.name == TOPICS and version is not None and version > done.counter and not done.hollow:
@@ -252,7 +252,7 @@ def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _in_use(evidence: Evidence) -> bool:
-    """Whether the store is more than a new one: it holds messages, or config/ knows topics, groups or offsets."""
+    """Say whether the store is more than a new one: it holds messages, or config/ knows topics, groups or offsets."""
     config = evidence.copy[CONFIG].tables
     own = (config.topics or {}).keys() - config.built_in_topics or config.groups.keys() - config.built_in_groups
     return bool(own or config.offsets or config.delay_offsets or any(s.runs.size for s in evidence.segments))

@@ -121,7 +121,7 @@ def newest_table(copy: ReadCopy, path: str) -> NewestTable:
 
 
 def _others(copy: ReadCopy, path: str, done: Load) -> Iterator[Form]:
-    """The forms that a start does not take, and that may be newer."""
+    """Yield the forms that a start does not take, and that may be newer."""
     listing, config = copy.listing, copy.tables
     names = [] if done.name == path and not done.hollow else [path]
     if not config.database:
@@ -187,7 +187,7 @@ def _entries(form: Form) -> dict[Any, Any]:
 
 
 def _own(copy: Copy, path: str, entries: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """The entries without topics and groups that a broker makes itself, whatever its release and its name."""
+    """Return the entries without topics and groups that a broker makes itself, whatever its release and its name."""
     if path == TOPICS:
         known = {*built_in_topics(copy.rules), bridges.TOPIC}
         return {
@@ -202,7 +202,7 @@ def _own(copy: Copy, path: str, entries: Mapping[Any, Any]) -> Mapping[Any, Any]
 
 
 def _is_inherited(row: Any) -> bool:
-    """Whether new topics take its settings over: TBW102, and topics with the name of a cluster or a broker."""
+    """Say whether new topics take its settings over: TBW102, and topics with the name of a cluster or a broker."""
     perm = row.get("perm") if isinstance(row, dict) else None
     return type(perm) is int and bool(perm & ONLY_INHERITED)
 
@@ -211,7 +211,7 @@ def _is_inherited(row: Any) -> bool:
 
 
 def _is_newer(copy: ReadCopy, form: Form, shown: Mapping[Any, Any], done: Load, held: Mapping[Any, Any]) -> bool:
-    """Whether the form is known to be newer than what a start takes."""
+    """Say whether the form is known to be newer than what a start takes."""
     path = form.path
     if not copy.tables.database:
         if form.name == path:  # a broker writes its .bak before the file, which can only be taken in part
@@ -227,7 +227,7 @@ def _is_newer(copy: ReadCopy, form: Form, shown: Mapping[Any, Any], done: Load, 
 
 
 def _taken(copy: ReadCopy, path: str, done: Load) -> Form | None:
-    """The form that a start takes: a file that it takes into a database is newer than that."""
+    """Return the form that a start takes: a file that it takes into a database is newer than that."""
     if done.name:
         return of_file(copy, path, done.name)
     read = {place.folder for place in table_places(copy.rules).get(path, ())[:1]}

@@ -55,7 +55,7 @@ class DatabaseState:
 
     @property
     def stops(self) -> bool:
-        """Whether a start ends over the database."""
+        """Say whether a start ends over the database."""
         return self.rule.opens and bool(self.refusal)
 
     @property
@@ -193,7 +193,7 @@ def _judge_databases(states: Sequence[DatabaseState], found: StartFiles) -> None
 
 
 def _matters(source: ByteSource, rules: BrokerRules) -> bool:
-    """Whether a table of rocksdbstore/ is in use, or has entries although none is. Else it is what every broker makes, and a
+    """Say whether a table of rocksdbstore/ is in use, or has entries although none is. Else it is what every broker makes, and a
     start comes out the same whatever lies there: rocksdb.md 10."""
     if rules.timers_in_rocksdb or keeps_other_tables(rules):
         return True

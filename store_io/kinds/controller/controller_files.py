@@ -86,7 +86,7 @@ class _Line:
 
 
 def read_epochs(source: ByteSource, listing: StoreListing) -> StoredEpochs:
-    """The store's epochs. Any bytes give an answer; a file that cannot be opened gives `problem`."""
+    """Return the store's epochs. Any bytes give an answer; a file that cannot be opened gives `problem`."""
     bad: list[BadEpochFile] = []
     for path in FILES:
         entry = listing.get(path)
@@ -127,18 +127,18 @@ def parse_epochs(data: bytes) -> list[EpochLine]:
 
 
 def entries_crc(lines: Sequence[str]) -> int:
-    """The checksum of these entry lines."""
+    """Return the checksum of these entry lines."""
     return crc32("".join(line + "\n" for line in lines).encode()) & CRC_MASK
 
 
 def epoch_text(epochs: Sequence[Epoch]) -> bytes:
-    """The file as a broker writes it. epochs: at least one; a broker never writes none."""
+    """Return the file as a broker writes it. epochs: at least one; a broker never writes none."""
     lines = [f"{epoch.epoch}-{epoch.start}" for epoch in epochs]
     return "".join(f"{line}\n" for line in (len(lines), entries_crc(lines), *lines)).encode()
 
 
 def _decoded(data: bytes) -> tuple[str, bool]:
-    """The text, up to the buffer in which it is no UTF-8; whether there is such a one."""
+    """Return the text, up to the buffer in which it is no UTF-8; whether there is such a one."""
     try:
         return data.decode("utf-8"), False
     except UnicodeDecodeError as error:
@@ -146,7 +146,7 @@ def _decoded(data: bytes) -> tuple[str, bool]:
 
 
 def _lines(text: str, whole: bool) -> Iterator[_Line]:
-    """Lines as BufferedReader.readLine gives them. whole: what follows the last line's end counts, too."""
+    """Yield lines as BufferedReader.readLine gives them. whole: what follows the last line's end counts, too."""
     at = place = 0
     for match in _LINE_END.finditer(text):
         line = text[at : match.start()]

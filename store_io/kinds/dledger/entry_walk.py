@@ -112,7 +112,7 @@ class DataTask:
 
 
 def walk_data(task: DataTask, source: ByteSource | None = None) -> DataWalk:
-    """The file's stretches. Never raises over bytes; a file that cannot be read gives `problem`."""
+    """Return the file's stretches. Never raises over bytes; a file that cannot be read gives `problem`."""
     file = task.file
     walk = DataWalk(file.path, file.start, file.size)
     source = source or open_source(task.location)
@@ -241,7 +241,7 @@ class _Walk:
         return UNWRITTEN if not any(head[4:]) else HEADER
 
     def _resume(self, at: int) -> int | None:
-        """The first position after `at` with a plausible header."""
+        """Return the first position after `at` with a plausible header."""
         window, walk = self.window, self.walk
         at += 1
         while at + layout.HEADER_BYTES <= walk.size:

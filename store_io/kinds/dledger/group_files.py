@@ -91,13 +91,13 @@ class UnitBuild:
 
 
 def _place(index: int) -> tuple[int, int]:
-    """(the first byte of the index file, the position in it) of an entry's unit."""
+    """Return (the first byte of the index file, the position in it) of an entry's unit."""
     at = index * layout.UNIT_BYTES
     return at - at % layout.INDEX_FILE_BYTES, at % layout.INDEX_FILE_BYTES
 
 
 def group_edits(work: Work, audit: Audited, ends: Ends) -> list[Edit]:
-    """The edits that come after those of the data."""
+    """Return the edits that come after those of the data."""
     ledger = audit.evidence.copy.loaded.ledger
     assert ledger is not None
     folder = ledger.folder

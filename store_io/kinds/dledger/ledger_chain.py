@@ -21,20 +21,20 @@ class PlacedStretch:
 
     @property
     def start(self) -> int:
-        """The physical offset of its first entry."""
+        """Return the physical offset of its first entry."""
         return self.walk.start + self.stretch.start
 
     @property
     def end(self) -> int:
-        """The physical offset after its last entry."""
+        """Return the physical offset after its last entry."""
         return self.walk.start + self.stretch.end
 
     def continues(self, before: PlacedStretch) -> bool:
-        """Whether its first entry is the one after the other's last."""
+        """Say whether its first entry is the one after the other's last."""
         return self.stretch.first_index == before.stretch.last_index + 1 and self.stretch.first_term >= before.stretch.last_term
 
     def follows_at_once(self, before: PlacedStretch) -> bool:
-        """Whether nothing lies between the two, in one file or from one file to the next."""
+        """Say whether nothing lies between the two, in one file or from one file to the next."""
         if self.walk is before.walk:
             return self.stretch.start == before.stretch.end
         ended = before.stretch.ended_by == FILLER or before.stretch.end == before.walk.size
@@ -42,7 +42,7 @@ class PlacedStretch:
 
 
 def placed(walks: Iterable[DataWalk]) -> list[PlacedStretch]:
-    """All stretches of the log, in its order."""
+    """Return all stretches of the log, in its order."""
     return [PlacedStretch(w, s) for w in sorted(walks, key=lambda w: (w.start, w.path)) for s in w.stretches]
 
 
@@ -68,7 +68,7 @@ def live_stretches(walks: Iterable[DataWalk]) -> list[PlacedStretch]:
 
 
 def live_ends(walks: Iterable[DataWalk]) -> dict[str, int]:
-    """Data files with leftovers: the position at which the log as it is now ends in each."""
+    """Return data files with leftovers: the position at which the log as it is now ends in each."""
     known = list(walks)
     all_of_it: Counter[str] = Counter(one.walk.path for one in placed(known))
     live: Counter[str] = Counter()

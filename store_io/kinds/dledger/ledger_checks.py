@@ -52,14 +52,14 @@ def _breaks(stretches: Sequence[PlacedStretch]) -> Iterator[Finding]:
 
 
 def _is_odd(one: PlacedStretch, before: PlacedStretch, after: PlacedStretch) -> bool:
-    """Whether this one entry alone does not fit: what follows it continues what is before it."""
+    """Say whether this one entry alone does not fit: what follows it continues what is before it."""
     whole = one.stretch.start == one.stretch.last_start and after.follows_at_once(one)
     fits = after.stretch.first_index == before.stretch.last_index + 2
     return whole and fits and after.stretch.first_term >= before.stretch.last_term
 
 
 def _rose_for_one(before: PlacedStretch, one: PlacedStretch) -> bool:
-    """Whether the last entry before alone has a term above those on both its sides."""
+    """Say whether the last entry before alone has a term above those on both its sides."""
     last = before.stretch
     alone = last.last_term_start == last.last_start and last.first_index < last.last_index
     return alone and one.stretch.first_index == last.last_index + 1 and last.term_before <= one.stretch.first_term
@@ -104,7 +104,7 @@ def ledger_index(evidence: Evidence) -> list[Finding]:
 
 
 def _units(evidence: Evidence) -> Iterator[Finding]:
-    """Entries whose unit is another one, or not there."""
+    """Yield entries whose unit is another one, or not there."""
     live = {one.walk.path: one.stretch.end for one in live_stretches(evidence[LEDGER].data.values())}
     absent: set[int] = set()
     for walk in sorted(evidence[LEDGER].data.values(), key=lambda w: (w.start, w.path)):
@@ -135,7 +135,7 @@ def _units(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _missing(evidence: Evidence) -> Iterator[Finding]:
-    """Entries after the last one: what the index or the checkpoint knows of them."""
+    """Yield entries after the last one: what the index or the checkpoint knows of them."""
     live = live_stretches(evidence[LEDGER].data.values())
     end = live[-1].stretch.last_index if live else -1
     committed = evidence.copy[LEDGER].texts.committed
@@ -169,7 +169,7 @@ def _runs(evidence: Evidence) -> Iterator[UnitRun]:
 
 
 def _place(evidence: Evidence, data_end: int, rolled: bool) -> tuple[str, int | None, int | None]:
-    """(file, start, end) of the first missing entry: in the last data file, or of the file after it."""
+    """Return (file, start, end) of the first missing entry: in the last data file, or of the file after it."""
     size = evidence.copy.rules.segment_bytes
     base = data_end - data_end % size + (size if rolled and data_end % size else 0)
     file = next((f for f in evidence.copy.ledger_data if f.start == base), None)

@@ -164,7 +164,7 @@ class LedgerFold(Fold):
         return 0
 
     def _begins_at(self, search: StartSearch, first: FirstRecord) -> bool:
-        """Whether the scan may begin in a file with this first record."""
+        """Say whether the scan may begin in a file with this first record."""
         return first.magic == commitlog_layout.MAGIC_V1 and first.store_time != 0 and self._is_dispatched(search, first)
 
     def _is_dispatched(self, search: StartSearch, first: FirstRecord) -> bool:
@@ -202,7 +202,7 @@ class LedgerFold(Fold):
 
 
 def _message_bytes(summary: SegmentSummary) -> int:
-    """The sizes of the messages that the broker's walk read in that file, without their headers."""
+    """Return the sizes of the messages that the broker's walk read in that file, without their headers."""
     runs = summary.index_runs
     records = int(runs["records"][runs["walk"] & WALK_BROKER != 0].sum())
     return max(0, summary.broker.position - records * HEADER_BYTES)

@@ -56,7 +56,7 @@ class DataFile:
 
 
 def parts_of(source: ByteSource, summary: SegmentSummary, walk: DataWalk, end: int) -> list[Part]:
-    """The parts of one file up to that position."""
+    """Return the parts of one file up to that position."""
     found: list[Part] = []
     with source.open(summary.path) as file:
 
@@ -83,7 +83,7 @@ def _part(base: int, low: int, high: int, stretch: Stretch, head: Callable[[int]
 
 
 def best_chain(parts: Sequence[Part], joins: Callable[[Part, Part], bool]) -> list[Part]:
-    """The parts with most bytes of which each can be joined to the one before it."""
+    """Return the parts with most bytes of which each can be joined to the one before it."""
     weight: list[int] = []
     before: list[int] = []
     for number, part in enumerate(parts):
@@ -104,7 +104,7 @@ def best_chain(parts: Sequence[Part], joins: Callable[[Part, Part], bool]) -> li
 
 
 def follows(before: Part, after: Part) -> bool:
-    """Whether index and term allow it to come later, in whatever distance."""
+    """Say whether index and term allow it to come later, in whatever distance."""
     return after.first_index > before.last_index and after.first_term >= before.last_term
 
 
@@ -118,7 +118,7 @@ def without_end(files: Iterable[DataFile], limit: int | None, ends: Mapping[str,
 
 
 def moved_first(part: Part, count: int) -> Part:
-    """The part with that many entries more before it."""
+    """Return the part with that many entries more before it."""
     return replace(part, first_index=part.first_index - count)
 
 

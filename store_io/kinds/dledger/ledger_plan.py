@@ -159,7 +159,7 @@ class _LedgerRepair:
         return fill_gap(rooms, entries, self.least, self._message_bytes)
 
     def _filled(self, part: Part) -> bool:
-        """Whether a sound filler follows the part."""
+        """Say whether a sound filler follows the part."""
         with self.source.open(self._path(part.base)) as file:
             head = file.read(part.end, layout.MIN_BLANK_BYTES) if part.end + layout.MIN_BLANK_BYTES <= self.size else b""
         return part.end == self.size or head == _filler(self.size - part.end)
@@ -169,7 +169,7 @@ class _LedgerRepair:
         return message.total_size if message is not None else 0
 
     def _message(self, base: int, position: int) -> Message | None:
-        """The message there that passes every check but that of the header before it."""
+        """Return the message there that passes every check but that of the header before it."""
         summary = self.summaries.get(base)
         if summary is None or position >= self.size:
             return None
@@ -242,7 +242,7 @@ class _LedgerRepair:
         self.plan.messages += 1
 
     def _end(self, last: Part) -> None:
-        """Zeros after the last entry, and no later file."""
+        """Put zeros after the last entry, and remove later files."""
         path, end, size = self._path(last.base), last.end, self.size
         with window_of(self.source, path) as window:
             used = window.last_nonzero_end(end)
@@ -270,7 +270,7 @@ class _LedgerRepair:
         self._edit(step, lambda writer: writer.remove(entry.path))
 
     def _note_dropped(self, parts: Sequence[Part], chain: Sequence[Part]) -> None:
-        """Messages of parts that do not fit into the chain, inside of it, and whose place a bridge takes."""
+        """Count messages of parts inside of the chain that do not fit into it, and whose place a bridge takes."""
         kept = set(chain)
         bridged = [(row["phy_offset"], row["phy_offset"] + row["end"] - row["start"]) for row in self.plan.bridges]
         for part in parts:
@@ -301,7 +301,7 @@ class _LedgerRepair:
 
 
 def _filler(size: int) -> bytes:
-    """The head of a filler of that many bytes."""
+    """Return the head of a filler of that many bytes."""
     return layout.MAGIC_BLANK_BYTES + struct.pack(">i", size)
 
 

@@ -50,15 +50,15 @@ class UnitList:
 
     @property
     def end(self) -> int:
-        """The position after the last byte that counts as written; 0 without a file."""
+        """Return the position after the last byte that counts as written; 0 without a file."""
         return self.files[-1].start + self.files[-1].wrote if self.files else 0
 
     def holds(self, position: int) -> bool:
-        """Whether some file holds that byte."""
+        """Say whether some file holds that byte."""
         return any(f.start <= position < f.start + SIZE for f in self.files)
 
     def on_disk(self, position: int) -> bool:
-        """Whether a file that the copy has holds that byte."""
+        """Say whether a file that the copy has holds that byte."""
         return any(f.path is not None and f.start <= position < f.start + SIZE for f in self.files)
 
     def _keep(self, kept: list[UnitFile]) -> None:
@@ -93,7 +93,7 @@ class UnitList:
             last.wrote = min(SIZE, position - last.start)
 
     def forget_before(self, position: int) -> None:
-        """Files that end at or before the position go."""
+        """Drop files that end at or before the position."""
         kept = []
         for file in self.files:
             if file.start <= position:
@@ -245,7 +245,7 @@ class _Recovery:
         return self.files[-1].start + self.files[-1].size
 
     def _continues(self, stretch: Stretch) -> bool:
-        """Whether an entry can follow the last one that was read."""
+        """Say whether an entry can follow the last one that was read."""
         if stretch.first_index < 0:  # no unit can be written for it
             return False
         last = self.last

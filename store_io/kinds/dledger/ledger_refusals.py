@@ -18,7 +18,7 @@ OLDER_PART = "the part of the log from before DLedger is damaged, and no repair 
 
 
 def is_group(settings: Mapping[str, Setting]) -> bool:
-    """Whether dLegerPeers names several nodes."""
+    """Say whether dLegerPeers names several nodes."""
     return len(ledger_peers(settings["dLegerPeers"].value)) > 1
 
 

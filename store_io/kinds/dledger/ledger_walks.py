@@ -91,7 +91,7 @@ class DataWalk:
 
     @property
     def leading(self) -> Stretch | None:
-        """The entries from position 0 on."""
+        """Return the entries from position 0 on."""
         return self.stretches[0] if self.stretches and self.stretches[0].start == 0 else None
 
 

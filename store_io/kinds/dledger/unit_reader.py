@@ -89,7 +89,7 @@ class UnitTask:
         return (self.file.path,)
 
     def run(self) -> UnitWalk:
-        """The file's runs. Never raises over bytes; a file that cannot be read gives `problem`."""
+        """Return the file's runs. Never raises over bytes; a file that cannot be read gives `problem`."""
         walk = UnitWalk(self.file.path, self.file.start, self.file.size)
         try:
             with open_source(self.location).open(self.file.path) as opened:
@@ -146,7 +146,7 @@ class _Runs:
             )
 
     def _follows(self, end: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """Whether an entry can begin there after one that ends there: side by side, or at the next file's start."""
+        """Say whether an entry can begin there after one that ends there: side by side, or at the next file's start."""
         rolled = (start % self.size == 0) & (start > end) & (start - end < self.size)
         followed: np.ndarray = (start == end) | rolled
         return followed

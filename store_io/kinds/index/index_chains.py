@@ -35,7 +35,10 @@ class ChainsOnTheWay:
         self._next = 1  # the next entry; all before it fit
 
     def feed(self, position: int, data: np.ndarray) -> None:
-        """Bytes of the file, in order. They end in no entry, unless the file ends there; those that are never fed are zeros."""
+        """Take bytes of the file, in order.
+
+        They end in no entry, unless the file ends there; those that are never fed are zeros.
+        """
         end = position + len(data)
         low, high = max(position, layout.HEADER_BYTES), min(end, self._table)
         if low < high:
@@ -48,7 +51,7 @@ class ChainsOnTheWay:
 
     @cached_property
     def slots(self) -> np.ndarray:
-        """The slots as the file has them, once all of it was fed."""
+        """Return the slots as the file has them, once all of it was fed."""
         return self._stored.view(">i4").astype(np.int32)
 
     def used(self, count: int) -> int | None:
@@ -79,7 +82,7 @@ def _follow_on(at: Address, first: int, last: int, heads: Address, slots: int) -
 
 @compiled_helper(inline=False)
 def _slot_of(heads: np.ndarray, number: int) -> int:
-    """The first slot whose chain should give this entry next; -1: none."""
+    """Return the first slot whose chain should give this entry next; -1: none."""
     for slot in range(len(heads)):
         if heads[slot] == number:
             return slot
@@ -127,7 +130,10 @@ def follow_back(
 
 @kept()
 def open_ends(heads: np.ndarray, sources: np.ndarray, faults: np.ndarray, found: int) -> int:
-    """Chains that do not end with 0: their last link, or a slot without any entry. All are counted, as many as fit are kept."""
+    """Return chains that do not end with 0: their last link, or a slot without any entry.
+
+    All are counted, as many as fit are kept.
+    """
     for slot in range(len(heads)):
         if heads[slot] != 0:
             if found < len(faults):

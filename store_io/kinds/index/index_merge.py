@@ -76,7 +76,7 @@ FOUND_DTYPE = np.dtype(
 
 @kept(commitlog_layout, message_columns)
 def _seconds(store_time, begin):  # type: ignore[no-untyped-def]
-    """The time difference that putKey stores."""
+    """Return the time difference that putKey stores."""
     if begin <= 0:
         return np.int64(0)
     seconds = (store_time - begin) // 1000 if store_time >= begin else np.int64(0)
@@ -245,7 +245,7 @@ class _Found:
         return not self._left
 
     def _take(self) -> _Part:
-        """The next chunk."""
+        """Return the next chunk."""
         part = self._left.pop(0)
         taken = part._replace(high=min(part.high, part.low + CHUNK_ENTRIES))
         if taken.high < part.high:
@@ -254,7 +254,7 @@ class _Found:
         return taken
 
     def _give_back(self, file: int, low: int, high: int) -> None:
-        """Entries [low, high) of a file, which come right before those that are not read yet, are read once more."""
+        """Read entries [low, high) of a file once more, which come right before those that are not read yet."""
         if self._left and self._left[0].file == file:
             self._left.pop(0)
         whole = self._parts[file]
@@ -263,7 +263,7 @@ class _Found:
         self.read -= high - low
 
     def _begins(self, part: _Part) -> tuple[int, int]:
-        """The time that the part's entries count from, and the time that the first of them does."""
+        """Return the time that the part's entries count from, and the time that the first of them does."""
         begin = self._true_begins.get(part.file, part.ref.begin_timestamp)
         before = part.ref.previous_end_timestamp
         return begin, begin if part.low > 1 else before if before > 0 else NO_TIME
@@ -276,11 +276,11 @@ class _Found:
         return part.high - part.low
 
     def raw_begins(self) -> tuple[int, int]:
-        """The time that the entries in `raw` count from, and the time that the first of them does."""
+        """Return the time that the entries in `raw` count from, and the time that the first of them does."""
         return self._begins(self._raw) if self._raw else (NO_TIME, NO_TIME)
 
     def leave_raw(self, used: int) -> None:
-        """Entries of `raw` from number `used` of it on are to come through `refill`."""
+        """Leave the entries of `raw` from number `used` on to `refill`."""
         if self._raw:
             self._give_back(self._raw.file, self._raw.low + used, self._raw.high)
         self._raw = None
@@ -396,7 +396,7 @@ class IndexMerge:
         return ref.begin_phy_offset if ref.begin_phy_offset in first or not ordered else int(first[0])
 
     def _check_header_times(self, columns: Columns) -> None:
-        """A header's two times are the store times of the messages at its two physical offsets."""
+        """Check that a header's two times are the store times of the messages at its two physical offsets."""
         rows = columns.rows[: columns.count]
         for known in list(self._header_times):
             number, phy, time, at = known
@@ -454,11 +454,11 @@ class IndexMerge:
 
     @property
     def seen(self) -> int:
-        """Entries that were compared."""
+        """Return entries that were compared."""
         return self._found.read
 
     def add(self, columns: Columns) -> None:
-        """The next messages."""
+        """Take the next messages."""
         if self._header_times and columns.count:
             self._check_header_times(columns)
         if self._broken:
@@ -500,7 +500,7 @@ class IndexMerge:
             total[2:] += len(rows), rows["key_count"].sum()
 
     def _step_through(self, columns: Columns) -> tuple[int, int]:
-        """Messages and entries that agree are not kept. Gives the first message that is left, and its first key."""
+        """Pass over messages and entries that agree; return the first message that is left, and its first key."""
         found, state = self._found, self._state
         if found.at < len(found.rows):
             found.leave_rows()
@@ -622,7 +622,7 @@ class IndexMerge:
         found.at = end
 
     def _absent(self, low: int, high: int) -> None:
-        """Expected entries [low, high) are in no file."""
+        """Note that expected entries [low, high) are in no file."""
         expected = self._expected[low:high]
         keys = int(np.count_nonzero(~expected["optional"]))
         if keys <= 0:
@@ -651,7 +651,7 @@ class IndexMerge:
         self._odd.add(entries.tolist(), high - end)
 
     def _compare(self, i: int, j: int) -> None:
-        """Expected entry i and found entry j are for the same key."""
+        """Compare expected entry i with found entry j, both for the same key."""
         wanted, entry = self._expected[i], self._found.rows[j]
         same_phy, same_hash = wanted["phy_offset"] == entry["phy_offset"], wanted["key_hash"] == entry["key_hash"]
         if same_phy and same_hash:
@@ -685,7 +685,7 @@ class IndexMerge:
     # ---- what is left over ---------------------------------------------------------------------------------------------
 
     def finish(self, extents: Sequence[Extent]) -> None:
-        """No message follows. extents: the segment's, all of them."""
+        """End the stream of messages. extents: the segment's, all of them."""
         if self._broken:
             return
         found = self._found

@@ -69,7 +69,7 @@ class IndexTask:
 
 
 def scan_index_file(task: IndexTask, source: ByteSource | None = None) -> IndexFileSummary:
-    """The file's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone.
+    """Return the file's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone.
 
     A file of another length than the settings say is not looked into: the begin of its entries is not known.
     """
@@ -254,7 +254,7 @@ class _Scan:
         return -1
 
     def _report(self, faults: np.ndarray, count: int) -> None:
-        """Faults as findings: in order of position, neighbours of one kind folded."""
+        """Report faults as findings: in order of position, neighbours of one kind folded."""
         rows = []
         for kind, number, slot, expected, actual in faults.tolist():
             if kind == SLOT:
@@ -314,7 +314,7 @@ class _Scan:
                 self._disagree(_Fault(Code.INDEX_HEADER_WRONG, at, at + 4, f"{used} slots in use", str(slots)), torn)
 
     def _check_empty(self) -> None:
-        """A file without entries. A broker makes one just before it puts its first key. The store's first file begins with
+        """Check a file without entries. A broker makes one just before it puts its first key. The store's first file begins with
         zeros; one after a full file has that one's end as begin and end. Any other has lost its entries."""
         h, before = self.header, self.task.previous_end
         begin, end = (h.begin_timestamp, h.begin_phy_offset), (h.end_timestamp, h.end_phy_offset)
@@ -328,7 +328,7 @@ class _Scan:
             self._disagree(_Fault(Code.INDEX_HEADER_WRONG, 0, layout.HEADER_BYTES, expected, actual))
 
     def _check_times(self, count: int, last: np.ndarray) -> None:
-        """The last entry's time difference is that of the header's times; a single entry's message has both."""
+        """Check that the last entry's time difference is that of the header's times; a single entry's message has both."""
         h = self.header
         begin, end = h.begin_timestamp, h.end_timestamp
         if count == 1:
@@ -352,7 +352,7 @@ class _Scan:
         return np.frombuffer(data, STORED_INDEX_DTYPE).astype(INDEX_DTYPE)
 
     def _first_data(self, start: int, end: int) -> int | None:
-        """Position of the first byte of [start, end) that is not zero."""
+        """Return position of the first byte of [start, end) that is not zero."""
         at = start
         while at < end:
             at = max(at, self.file.next_data(at))
@@ -367,7 +367,7 @@ class _Scan:
         return start, start + layout.ENTRY_BYTES
 
     def _disagree(self, fault: _Fault, torn: bool = True) -> None:
-        """A finding. torn: it looks like two moments of the file, which in the newest one after a crash is no damage."""
+        """Add a finding. torn: it looks like two moments of the file, which in the newest one after a crash is no damage."""
         if torn and self.may_be_torn:
             self.torn.append((fault.start, fault.end))
             self.torn_count += fault.count
@@ -416,13 +416,13 @@ def _entry_to_blame(header: int, entry: int, neighbours: np.ndarray, order: int)
 
 
 def _begin_time(finding: Finding) -> bool:
-    """Whether it blames the header's begin time alone, which messages have shown to be wrong."""
+    """Say whether it blames the header's begin time alone, which messages have shown to be wrong."""
     place = layout.BEGIN_TIMESTAMP_POSITION, layout.BEGIN_TIMESTAMP_POSITION + 8
     return finding.code == Code.INDEX_HEADER_WRONG and (finding.start, finding.end) == place
 
 
 def _counts_from_begin(finding: Finding) -> bool:
-    """Whether it may be nothing but a consequence of a wrong begin time."""
+    """Say whether it may be nothing but a consequence of a wrong begin time."""
     both_times = finding.code == Code.INDEX_HEADER_WRONG and (finding.start, finding.end) == (0, 16)
     return both_times or finding.only_time
 

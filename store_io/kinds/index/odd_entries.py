@@ -52,7 +52,7 @@ class MessageKeys:
         return hashes
 
     def look_at(self, phy_offset: int) -> tuple[frozenset[int], int]:
-        """(the same, the message's size) for an offset of this segment; without a message none, and 0."""
+        """Return (the same, the message's size) for an offset of this segment; without a message none, and 0."""
         verdict = self._verdict(phy_offset - self._place.base_offset)
         if verdict.kind != VALID or verdict.message is None:
             return NONE, 0
@@ -78,7 +78,7 @@ class MessageKeys:
 
 
 def _hashes_of(verdict: Verdict) -> frozenset[int]:
-    """The hashes under which a message is indexed, that of its tag key too."""
+    """Return the hashes under which a message is indexed, that of its tag key too."""
     message = verdict.message
     assert message is not None
     keys = index_keys(message)
@@ -99,7 +99,7 @@ class OddEntries:
 
     @property
     def room(self) -> int:
-        """How many more are judged one by one."""
+        """Return how many more are judged one by one."""
         return MAX_ODD - len(self._odd)
 
     def add(self, entries: Iterable[tuple[int, int, int, int]], dropped: int) -> None:
@@ -112,7 +112,7 @@ class OddEntries:
         self._dropped += dropped
 
     def judge(self, extents: Sequence[Extent], findings: Findings) -> None:
-        """Findings, neighbouring entries of one kind together. extents: the segment's, all of them."""
+        """Report findings, neighbouring entries of one kind together. extents: the segment's, all of them."""
         self._odd.sort()
         kinds = self._kinds(extents)
         group: list[tuple[int, int, int, int]] = []
@@ -206,7 +206,10 @@ class WrongTimes:
         self._late_counts: dict[int, int] = {}  # per file, the entries concerned, also of those that were too many to keep
 
     def add(self, file: int, number: int, phy_offset: int, expected: int, actual: int) -> None:
-        """Entry `number` of file `file` belongs to the message at `phy_offset`. expected, actual: its time difference, s."""
+        """Judge entry `number` of file `file`, which belongs to the message at `phy_offset`.
+
+        expected, actual: its time difference, s.
+        """
         if self._late and self._late[:2] == (file, number):
             self._late = (file, number + 1, *self._late[2:])
             return

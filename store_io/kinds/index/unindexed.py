@@ -12,7 +12,7 @@ from store_io.model.evidence import Evidence
 
 
 def _all_keys(segment: SegmentSummary) -> tuple[int, int, int, int]:
-    """First and last phy_offset, messages and keys of a segment for which there is no index file at all."""
+    """Return first and last phy_offset, messages and keys of a segment for which there is no index file at all."""
     runs = segment.index_runs[(segment.index_runs["walk"] & WALK_AUDIT != 0) & (segment.index_runs["keys"] > 0)]
     if not len(runs):
         return -1, -1, 0, 0

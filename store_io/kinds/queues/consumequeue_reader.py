@@ -156,7 +156,7 @@ class _Audit:
         self.ranges: list[tuple[int, int]] = []
 
     def window(self, first: int, data: np.ndarray, rows: np.ndarray) -> None:
-        """Entries from number `first` on, as bytes and as rows."""
+        """Take entries from number `first` on, as bytes and as rows."""
         used = _nonzero_rows(data, rows)
         edges = np.flatnonzero(np.diff(np.concatenate(([False], used, [False])).view(np.int8)))
         for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
@@ -247,7 +247,7 @@ class _UsedDigest:
         self.changed = self._known[0] > 0  # until it is met
 
     def feed(self, at: int, data: np.ndarray) -> None:
-        """The next bytes, from position `at` on."""
+        """Take the next bytes, from position `at` on."""
         whole = data[: len(data) // self._unit * self._unit].reshape(-1, self._unit)
         last = len(whole)
         if last and not whole[-1].any():
@@ -418,7 +418,7 @@ def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dic
 
 
 def _check_units(summary: QueueSummary, file: MappedFile, position: int, size: int, units: np.ndarray) -> None:
-    """A unit's size is that of its 20 bytes and of its bit map."""
+    """Check that a unit's size is that of its 20 bytes and of its bit map."""
     header = layout.EXT_UNIT_HEADER_BYTES
     if size < header:
         _ext_finding(summary, file, (position, position + 2), f"at least {header}", str(size), len(units))

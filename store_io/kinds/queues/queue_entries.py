@@ -75,7 +75,7 @@ def _written_since(evidence: Evidence, view: QueueView, missing: list[Finding]) 
 
 
 def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_back: int | None = None) -> list[Finding]:
-    """One finding per file and run of entries that the log's messages should have and the queue has not.
+    """Return one finding per file and run of entries that the log's messages should have and the queue has not.
 
     held_back: physical offset from which on messages wait, on purpose without an entry.
     """
@@ -135,7 +135,7 @@ class _MissingRuns:
         self._reach = list(accumulate((run[1] for run in self._runs), max))
 
     def __call__(self, number: int) -> tuple[int, int, int, int] | None:
-        """(queue offset, records, physical offset, size of the first record); of a BatchConsumeQueue its first run."""
+        """Return (queue offset, records, physical offset, size of the first record); of a BatchConsumeQueue its first run."""
         if self._batch:
             return self._first[0] if self._first else None
         at, best = bisect_right(self._starts, number), None
@@ -147,7 +147,7 @@ class _MissingRuns:
 
 
 def shifted_findings(view: QueueView) -> list[Finding]:
-    """Entries that lead to the right message from the wrong entry number (P4)."""
+    """Return entries that lead to the right message from the wrong entry number (P4)."""
     found: list[Finding] = []
     if view.batch or not len(view.runs):
         return found

@@ -71,7 +71,7 @@ class BridgedRanges:
     ranges: list[tuple[int, int]] = field(default_factory=list)
 
     def messages(self, start: int, end: int) -> int:
-        """The most messages that the damaged bytes in [start, end) may have held."""
+        """Return the most messages that the damaged bytes in [start, end) may have held."""
         lost = 0
         for low, high in self.ranges[max(0, bisect_right(self.ranges, (start, 0)) - 1) :]:
             if low >= end:
@@ -81,7 +81,7 @@ class BridgedRanges:
 
 
 def runs_of(view: QueueView, segments: Sequence[SegmentSummary], kind: int | None = None) -> list[QueueRun]:
-    """The queue's runs along the log. kind: those alone that are of it (`schemas.rows.RUN_*`)."""
+    """Return the queue's runs along the log. kind: those alone that are of it (`schemas.rows.RUN_*`)."""
     found = []
     columns = view.runs.rows, view.runs.positions.tolist(), view.runs.segments.tolist(), view.earlier_from().tolist()
     for row, position, number, earlier_from in zip(*columns, strict=True):
@@ -178,7 +178,7 @@ def _plausible(runs: list[QueueRun], bridged: BridgedRanges) -> list[QueueRun]:
 
 
 def _chain(runs: Sequence[QueueRun]) -> list[QueueRun]:
-    """The runs with ascending queue offsets that hold most messages."""
+    """Return the runs with ascending queue offsets that hold most messages."""
     front: list[tuple[int, int, int]] = []  # (end, messages, run): both ascending
     before: list[int] = []
     for number, run in enumerate(runs):

@@ -91,12 +91,12 @@ class QueuePlan:
 
     @property
     def entries(self) -> int:
-        """How many are made."""
+        """Return how many are made."""
         return self.end - self.first
 
     @property
     def unit(self) -> int:
-        """Bytes of an entry."""
+        """Return bytes of an entry."""
         return layout.BATCH_ENTRY_BYTES if self.batch else layout.ENTRY_BYTES
 
     def file_bytes(self, rules: BrokerRules) -> int:
@@ -208,7 +208,7 @@ def note_places(plan: QueuePlan, runs: Sequence[QueueRun]) -> None:
 
 
 def answer(run: QueueRun, count: int, log: NewLog) -> bytes:
-    """The entry for each of `count` queue offsets before this run whose messages are missing.
+    """Return the entry for each of `count` queue offsets before this run whose messages are missing.
 
     It leads to the last byte of the segment before, with more bytes than are left there: getMessage finds nothing, skips what
     lies in that segment, and continues with the run. In the log's first segment there is no such place (and a 5.x broker's search
@@ -226,7 +226,7 @@ def queue_row(key: QueueKey, first: int, end: int, phy_offset: int) -> Row:
 
 
 def _ends_expired(view: QueueView) -> bool:
-    """Whether the queue's last entry is one of a message that retention has deleted, not a pre-blank slot (P11)."""
+    """Say whether the queue's last entry is one of a message that retention has deleted, not a pre-blank slot (P11)."""
     summary = view.summary
     if summary is None or summary.used_end == 0:
         return False
@@ -234,7 +234,7 @@ def _ends_expired(view: QueueView) -> bool:
 
 
 def _is_regular(view: QueueView, tree: Tree, file_entries: int) -> bool:
-    """Whether the folder holds the files that a broker makes, and nothing else."""
+    """Say whether the folder holds the files that a broker makes, and nothing else."""
     names = tree.children(view.folder)
     if not names or any(e.kind != "file" for e in names) or len(names) != len(view.files):
         return False
@@ -282,7 +282,7 @@ def _plan_batch(
 
 
 def serious_by_folder(findings: Sequence[Finding], folders: Mapping[str, QueueKey]) -> dict[QueueKey, list[Finding]]:
-    """The findings by the queue whose folder (or ext folder) they name."""
+    """Return the findings by the queue whose folder (or ext folder) they name."""
     found: dict[QueueKey, list[Finding]] = {}
     for finding in findings:
         parts = finding.file.split("/")

@@ -234,7 +234,7 @@ def _write_fill(writer: StoreWriter, folder: str, file_bytes: int, fill: Fill) -
 
 
 def _in_the_way(audit: Audited, path: str) -> str:
-    """The file or folder that goes: of a queue as a whole its last file."""
+    """Return the file or folder that goes: of a queue as a whole its last file."""
     folder = "/".join(path.split("/")[:3])
     if path.startswith(f"{EXT}/"):
         return folder

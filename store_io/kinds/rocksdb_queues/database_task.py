@@ -124,7 +124,7 @@ def _add_fill(database: DatabaseWriter, key: QueueKey, fill: Fill) -> None:
 
 
 def _keys(prefix: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The keys of entries of one queue, a row of bytes for each."""
+    """Return the keys of entries of one queue, a row of bytes for each."""
     found = np.empty((len(numbers), len(prefix) + layout.NUMBER_BYTES), np.uint8)
     found[:, : len(prefix)] = prefix
     found[:, len(prefix) :] = numbers.astype(">i8").view(np.uint8).reshape(-1, layout.NUMBER_BYTES)

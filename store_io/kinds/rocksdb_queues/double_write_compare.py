@@ -127,7 +127,7 @@ def compare_twins(task: TwinTask, source: ByteSource | None = None) -> TwinResul
 
 
 def least_offset(one: int, other: int) -> int:
-    """The lesser of two physical offsets; -1: none."""
+    """Return the lesser of two physical offsets; -1: none."""
     return min(one, other) if one >= 0 <= other else max(one, other)
 
 
@@ -150,7 +150,7 @@ class _Comparison:
         return [gap for kind in sorted(self._gaps) for gap in self._gaps[kind]]
 
     def _with_files(self, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """Windows of the numbers for which there are files."""
+        """Yield windows of the numbers for which there are files."""
         for file in sorted(self._queue.files, key=lambda f: f.start):
             first = max(low, file.start // layout.ENTRY_BYTES)
             end = min(high, (file.start + file.size) // layout.ENTRY_BYTES)
@@ -180,7 +180,7 @@ class _Comparison:
         self._add(NOT_IN_FILES, numbers[keyed_alone], None, keyed[keyed_alone])
 
     def _meet(self, keyed: np.ndarray) -> None:
-        """Entries in RocksDB."""
+        """Take entries in RocksDB."""
         if len(keyed):
             self.keyed_from = least_offset(self.keyed_from, int(keyed["phy_offset"].min()))
 

@@ -83,7 +83,7 @@ class CombinedFold(RocksFold):
         return prediction
 
     def memory(self) -> Memory:
-        """A snapshot with both kinds of queues."""
+        """Return a snapshot with both kinds of queues."""
         found = super().memory()
         files, log_min = Fold._queues_now(self), self.min_offset()
         # Nobody asks for a minimum between load() and what start() dispatches then: a copy of the queue remembers the answer.
@@ -187,7 +187,7 @@ class CombinedFold(RocksFold):
     # ---- start() ---------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """Each queue of the other store gets the maximum of the one that gives the numbers, without entries. RocksDB lists no
+        """Give each queue of the other store the maximum of the one that gives the numbers, without entries. RocksDB lists no
         queue yet when it is the one."""
         if self.rules.dispatches_at_start:  # a look at the kind that is read; of RocksDB that is not modelled
             self.catch_up(max(self.min_offset(), 0, Fold.max_cq_phy(self)))

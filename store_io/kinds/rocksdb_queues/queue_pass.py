@@ -119,7 +119,7 @@ class _Pass:
         self._last = b""  # key read
 
     def read(self, database: Database) -> None:
-        """The whole range. After bad bytes it continues with the next keys that can be read."""
+        """Read the whole range. After bad bytes it continues with the next keys that can be read."""
         first: bytes | None = self._task.first
         while first is not None:
             try:
@@ -135,7 +135,7 @@ class _Pass:
         self._bad[why.path] = why.reason
 
     def _next_readable(self, database: Database, last: bytes) -> bytes | None:
-        """A key after `last` from which on entries can be read: in the same queue, else the next queue's first."""
+        """Return a key after `last` from which on entries can be read: in the same queue, else the next queue's first."""
         for key in self._further(last):
             if self._task.end is not None and key >= self._task.end:
                 return None
@@ -167,7 +167,7 @@ class _Pass:
             self._take_equal(_part(batch, low, high), int(sizes[low]))
 
     def _take_equal(self, batch: Batch, key_bytes: int) -> None:
-        """Entries whose keys have one length."""
+        """Take entries whose keys have one length."""
         if key_bytes < layout.ENTRY_KEY_EXTRA:
             self._note("keys that no broker writes", len(batch), repr(batch.keys[:key_bytes].tobytes()))
             return
@@ -218,7 +218,10 @@ class _Pass:
         return found
 
     def _of_queue(self, key: QueueKey, queue: _Queue) -> list[Finding]:
-        """The queue's end against its entry. Ends that a start sets without entries (double write) name the physical offset 0."""
+        """Return the queue's end against its entry.
+
+        Ends that a start sets without entries (double write) name the physical offset 0.
+        """
         maximum = self._task.maxima.get(key)
         if maximum is None or not maximum.phy_offset or maximum.phy_offset < self._task.log_min or self._bad:
             return []
@@ -239,7 +242,7 @@ class _Pass:
 
 
 def _part(batch: Batch, low: int, high: int) -> Batch:
-    """Entries [low, high) of a batch."""
+    """Return entries [low, high) of a batch."""
     if low == 0 and high == len(batch):
         return batch
     key = int(batch.key_ends[low - 1]) if low else 0

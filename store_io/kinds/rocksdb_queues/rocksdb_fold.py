@@ -151,7 +151,7 @@ class RocksFold(Fold):
         return self.mark
 
     def correct_minimums(self) -> None:
-        """A minimum is corrected when somebody asks for it."""
+        """Correct the minimum of each queue, as a broker does when somebody asks for it."""
 
     def _destroy_queues(self) -> None:
         self.rocks.clear()
@@ -231,8 +231,8 @@ class RocksFold(Fold):
         self.undecided = self.undecided or Gap(Cause.ROCKSDB_TRUNCATION_THROWS, path, refusal=refusal)
 
     def _listed(self, end: int) -> Iterator[RocksQueue]:
-        """The queues to which truncation comes: it lists them, and bad bytes end the list without an error. Up to 5.3.1 it asks
-        for each queue of the broker's topics instead."""
+        """Return the queues to which truncation comes: it lists them, and bad bytes end the list without an error. Up to 5.3.1 it
+        asks for each queue of the broker's topics instead."""
         bad, numbers, release = self.bad_ends, self.write_queues, self.rules.release
         if self.rules.truncates_stored_ends:
             return (queue for key, queue in self.rocks.items() if bad is None or bad.lists(key))
@@ -269,13 +269,16 @@ class RocksFold(Fold):
             super()._start()
 
     def compacts(self, runs: int) -> bool:
-        """Whether RocksDB makes one table of so many while the broker starts. recoverAbnormally flushes the queues at its end."""
+        """Say whether RocksDB makes one table of so many while the broker starts.
+
+        recoverAbnormally flushes the queues at its end.
+        """
         flushed = self.rules.flushes_after_unclean_exit and self.unclean and self.put_into.count > 0
         return runs + flushed >= COMPACTED_FROM
 
 
 def _ask_ends(queue: RocksQueue, bad: BadEnds) -> None:
-    """Both ends as a broker gets them that asks by key."""
+    """Ask for both ends by key, as a broker does."""
     try:
         queue.maximum = bad.maximum(queue.key)
     except EntryUnreadable:

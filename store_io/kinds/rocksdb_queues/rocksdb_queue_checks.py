@@ -95,7 +95,7 @@ def queue_twins(evidence: Evidence) -> list[Finding]:
 
 
 def _unknown(evidence: Evidence) -> bool:
-    """Whether some queue was not read, so that nobody knows which entries the queues lack."""
+    """Say whether some queue was not read, so that nobody knows which entries the queues lack."""
     return evidence.broken or evidence.queues_not_opened or any(queue.problem for queue in evidence.every_queue)
 
 

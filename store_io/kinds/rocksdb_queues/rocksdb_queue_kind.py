@@ -307,7 +307,7 @@ def _beside_double_write(copy: OpenedCopy) -> str:
 
 
 def _mark_refusal(table: QueueTable) -> Refusal | None:
-    """Why every release ends over a mark that cannot be read."""
+    """Return why every release ends over a mark that cannot be read."""
     if table.damaged is None or not table.mark_unreadable:
         return None
     return Refusal(RefusalKind.QUEUE_MARK, table.damaged[0], actual=table.damaged[1])

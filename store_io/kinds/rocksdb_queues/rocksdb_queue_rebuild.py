@@ -70,7 +70,7 @@ def _used(work: Work) -> bool:
 
 
 def _database_files(tree: Tree, folder: str) -> list[str]:
-    """The files of the database in that folder, and none of what else lies there."""
+    """Return the files of the database in that folder, and none of what else lies there."""
     return [e.path for e in tree.children(folder) if e.kind == "file" and is_database_name(name_of(e.path))]
 
 
@@ -112,7 +112,7 @@ def _own_views(now: Round) -> Mapping[QueueKey, QueueView]:
 
 
 def _is_of_database(path: str, folder: str) -> bool:
-    """Whether that is the database's folder, or a file of it: queues in files may lie in the same folder."""
+    """Say whether that is the database's folder, or a file of it: queues in files may lie in the same folder."""
     return path == folder or path.rpartition("/")[0] == folder and is_database_name(name_of(path))
 
 
@@ -128,7 +128,7 @@ def _plans(now: Round) -> list[KeyedQueuePlan]:
 
 
 def _make_raw(work: Work, audit: Audited, plans: Sequence[KeyedQueuePlan]) -> RawFile:
-    """The file in which the entries of these queues wait, of the size of all entries. Raises WriteFailed."""
+    """Return the file in which the entries of these queues wait, of the size of all entries. Raises WriteFailed."""
     work.writer.require(ENTRY_ROOM * sum(plan.entries for plan in plans), "the queues' database needs")
     firsts = [0]
     for segment in audit.segments:
@@ -140,7 +140,7 @@ def _make_raw(work: Work, audit: Audited, plans: Sequence[KeyedQueuePlan]) -> Ra
 
 
 def _entries_of(segment: SegmentSummary) -> int:
-    """How many entries the segment's messages have at most."""
+    """Return how many entries the segment's messages have at most."""
     runs = segment.runs
     return int(runs["records"][(runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_UNQUEUED)].sum())
 

@@ -50,18 +50,18 @@ class Told:
 
     @property
     def key(self) -> bytes:
-        """The entry's."""
+        """Return the entry's key."""
         return struct.pack(">q", self.of) + self.suffix
 
 
 def told_by(columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> Iterator[Told]:
-    """The half messages of one batch, and what marks such as done."""
+    """Yield the half messages of one batch, and what marks such as done."""
     rows, wanted = _wanted(columns, keys)
     yield from (told for told in _each(rows, wanted, window) if told is not None)
 
 
 def _wanted(columns: Columns, keys: Sequence[QueueKey]) -> tuple[np.ndarray, Mapping[int, bool]]:
-    """(rows, topic reference -> whether these mark half messages as done)."""
+    """Return (rows, topic reference -> whether these mark half messages as done)."""
     rows = columns.rows[: columns.count]
     wanted = {number: topic == DONE_TOPIC for number, (topic, _) in enumerate(keys) if topic in (HALF_TOPIC, DONE_TOPIC)}
     return rows[np.isin(rows["topic_ref"], list(wanted))] if wanted else rows[:0], wanted
@@ -85,7 +85,7 @@ class HalfMessages:
         self.count = self.dropped = 0
 
     def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
-        """The messages of one batch."""
+        """Take the messages of one batch."""
         rows, wanted = _wanted(columns, keys)
         if not len(rows):
             return
@@ -102,7 +102,7 @@ class HalfMessages:
 
     @property
     def rows(self) -> np.ndarray:
-        """The rows in the order of the log: HALF_ROW."""
+        """Return the rows in the order of the log: HALF_ROW."""
         return np.concatenate([NO_HALVES, *self._parts])
 
 

@@ -35,7 +35,7 @@ class HourSpans:
         return HourSpans(stretch, spans)
 
     def of(self, numbers: np.ndarray) -> np.ndarray:
-        """(first hour, last hour) of these stretches; (0, -1) of one without such messages."""
+        """Return (first hour, last hour) of these stretches; (0, -1) of one without such messages."""
         found = np.tile(np.array([[0, -1]]), (len(numbers), 1))
         known = np.isin(self.stretch, numbers)
         found[np.searchsorted(numbers, self.stretch[known])] = self.spans[known]
@@ -78,8 +78,8 @@ class AbsentHours:
         return self + AbsentHours(len(hours), min(hours), max(hours)) if hours else self
 
     def by_retention(self, there: np.ndarray | None, ran_until: int) -> bool:
-        """Whether retention may have removed them: one window of whole hours, an hour or more before this time. there: hours with
-        entries, ascending; the next ones on both sides are further apart than the window."""
+        """Say whether retention may have removed them: one window of whole hours, an hour or more before this time. there: hours
+        with entries, ascending; the next ones on both sides are further apart than the window."""
         if there is None or self.last - self.first > WINDOW_MS or self.last + HOUR_MS > ran_until:
             return False
         place = int(np.searchsorted(there, self.first))

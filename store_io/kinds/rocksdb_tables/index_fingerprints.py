@@ -60,8 +60,8 @@ def indexed_messages(scanned: ScannedRows, rows: np.ndarray) -> Iterator[Indexed
 def index_entries(
     topic: str, parts: tuple[bytes, bytes, bytes], sys_flag: int, store_time: int, phy_offset: int
 ) -> Iterator[tuple[bytes, bytes]]:
-    """(key, value) of each. parts: the values of UNIQ_KEY, KEYS and TAGS, empty for none; what is no UTF-8 is stored as Java
-    decodes it."""
+    """Yield (key, value) of each. parts: the values of UNIQ_KEY, KEYS and TAGS, empty for none; what is no UTF-8 is stored as
+    Java decodes it."""
     unique, keys, tags = (decode_utf8(part) for part in parts)
     hour = store_time // HOUR_MS * HOUR_MS
     rolled_back = sys_flag & commitlog_layout.SYS_TRANSACTION_MASK == commitlog_layout.SYS_ROLLBACK
@@ -85,7 +85,7 @@ class IndexPrints:
         self._ends = np.zeros(0, np.int64)
 
     def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
-        """The messages of one batch."""
+        """Take the messages of one batch."""
         rows = columns.rows[: columns.count]
         if not len(rows):
             return
@@ -105,7 +105,7 @@ class IndexPrints:
 
 @compiled_helper()
 def _head(hour, topics, start, end, kind):  # type: ignore[no-untyped-def]
-    """The hash of what a key begins with: the hour, "@", the topic, "@", its kind, "@"."""
+    """Return the hash of what a key begins with: the hour, "@", the topic, "@", its kind, "@"."""
     value = fold_bytes(fold_byte(fold_number(SEED, hour), 0x40), topics, start, end)
     return fold_byte(fold_byte(fold_byte(value, 0x40), kind), 0x40)
 

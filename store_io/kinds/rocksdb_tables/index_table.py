@@ -150,7 +150,7 @@ def _batches(source: ByteSource, database: StoredDatabase, first: bytes = b"", e
 def entries_leading_into(
     source: ByteSource, database: StoredDatabase, stretches: Stretches, wanted: np.ndarray
 ) -> Iterator[tuple[bytes, bytes, int]]:
-    """(key, value, physical offset) of the entries that lead into these stretches. Raises StoreError."""
+    """Yield (key, value, physical offset) of the entries that lead into these stretches. Raises StoreError."""
     for batch in _batches(source, database):
         phy, _, _, good = decoded(batch)
         chosen = good & (phy >= stretches.start) & (phy < stretches.end)
@@ -160,7 +160,7 @@ def entries_leading_into(
 
 
 def decoded(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(physical offset, hour, hash of key and value, whether it is one that a broker writes) of each entry."""
+    """Return (physical offset, hour, hash of key and value, whether it is one that a broker writes) of each entry."""
     key_sizes, value_sizes = np.diff(batch.key_ends, prepend=0), np.diff(batch.value_ends, prepend=0)
     good = (key_sizes >= layout.INDEX_KEY_LEAST) & (value_sizes == layout.INDEX_VALUE_BYTES)
     phy, hours, hashes = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64), np.zeros(len(batch), np.uint64)

@@ -67,7 +67,7 @@ def tables_not_judged(evidence: Evidence, names: list[str]) -> list[str]:
 
 
 def _tables_judged(evidence: Evidence) -> bool:
-    """Whether every table in use was held against the log."""
+    """Say whether every table in use was held against the log."""
     results, used = evidence[TABLES].results, evidence[TABLES].used
     if used is None:
         return True
@@ -101,7 +101,7 @@ def _unsure(evidence: Evidence) -> bool:
 
 
 def _puts(evidence: Evidence, mark: int) -> bool:
-    """Whether a start puts all that comes after this mark of a table."""
+    """Say whether a start puts all that comes after this mark of a table."""
     begins = _put_from(evidence, mark)
     return begins is not None and begins <= max(mark, evidence.log.start)
 
@@ -138,7 +138,7 @@ def _clock(evidence: Evidence) -> int | None:
 
 
 def _none_yet(evidence: Evidence, log: LogTable) -> bool:
-    """Whether rocksdbstore/ may never have been there: every broker from 5.4.0 on makes the folder."""
+    """Say whether rocksdbstore/ may never have been there: every broker from 5.4.0 on makes the folder."""
     since = evidence.written_by().surely_since
     newer = bool(since) and parse_known(since) >= FIRST_WITH_TABLES
     return evidence.copy.listing.get(TABLES_FOLDER) is None and not newer and not len(log.halves)
@@ -235,7 +235,7 @@ def _empty(index: IndexTable) -> bool:
 
 
 def _hours_finding(hours: AbsentHours, index: IndexTable, ran_until: int, step: Advice) -> Finding:
-    """Entries up to the mark, of hours of which none is there."""
+    """Return entries up to the mark, of hours of which none is there."""
     text = (
         f"the index in RocksDB lacks {_entries(hours.count)}, all of the hours from {_hour(hours.first)} to {_hour(hours.last)}"
     )
@@ -402,7 +402,7 @@ def _half_finding(
 
 
 def _open_halves(evidence: Evidence) -> bool:
-    """Whether half messages up to the mark have no entry, and nothing shows whether they were given up."""
+    """Say whether half messages up to the mark have no entry, and nothing shows whether they were given up."""
     table, log = evidence[TABLES].results.transactions, evidence[TABLES].results.log
     if table is None or table.rows is None or log is None or _clock(evidence) is not None:
         return False

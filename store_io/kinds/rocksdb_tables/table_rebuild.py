@@ -106,7 +106,7 @@ def _put_in_place(work: Work, written: WrittenDatabase) -> None:
 
 
 def _spool(work: Work, before: Audited, audit: Audited, made: Sequence[Family]) -> tuple[str, ...]:
-    """The files with what the messages of each segment have in these families."""
+    """Return the files with what the messages of each segment have in these families."""
     given_up = given_up_halves(before.evidence) if TRANSACTIONS in made else np.zeros(0, np.int64)
     most = int(work.rules.value("maxMessageSize"))
     tree, tasks = work.tree, list[SpoolTask]()
@@ -122,7 +122,7 @@ def _spool(work: Work, before: Audited, audit: Audited, made: Sequence[Family]) 
 
 
 def _marks(audit: Audited, made: Sequence[Family]) -> tuple[tuple[Family, tuple[tuple[bytes, bytes], ...]], ...]:
-    """Each family that is made reaches up to the log's last message, so that a start has nothing to put."""
+    """Return marks with which each new family reaches up to the log's last message: a start then puts nothing."""
     if audit.last_message <= 0:
         return ()
     mark = layout.TABLE_MARK, struct.pack(">q", audit.last_message)

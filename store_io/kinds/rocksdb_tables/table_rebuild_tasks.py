@@ -94,7 +94,7 @@ class _Sink:
         self._kind, self._keys, self._values = INDEX.kind, list[bytes](), list[bytes]()
 
     def add(self, scanned: ScannedRows) -> None:
-        """The messages of one batch."""
+        """Take the messages of one batch."""
         if self._task.index:
             rows = scanned.columns.rows[: scanned.columns.count]
             for message in indexed_messages(scanned, rows[rows["uniq_len"] > 0]):
@@ -189,7 +189,7 @@ class TablesTask:
 
 
 def _sound(batch: Batch) -> Sequence[tuple[bytes, bytes]]:
-    """The entries of transactions that a broker can have written."""
+    """Return the entries of transactions that a broker can have written."""
     return [(key, value) for key, value in batch.pairs() if is_sound(key, value)]
 
 

@@ -104,7 +104,7 @@ class _Sink:
         self.spans = HourSpans()
 
     def add(self, scanned: ScannedRows) -> None:
-        """The messages of one batch."""
+        """Take the messages of one batch."""
         if self.index is not None:
             self.index.add(scanned.columns, scanned.keys, scanned.window)
             self.spans += hour_spans(scanned.columns.rows[: scanned.columns.count], self._stretches)
@@ -264,7 +264,7 @@ class _Entries:
         return own is not None or key[8:] in self.timeless
 
     def add(self, scanned: ScannedRows) -> None:
-        """The messages of one batch."""
+        """Take the messages of one batch."""
         rows = scanned.columns.rows[: scanned.columns.count]
         numbers = (rows["phy_offset"] - self._stretches.start) // self._stretches.size
         for message in indexed_messages(scanned, rows[np.isin(numbers, self._wanted)]):

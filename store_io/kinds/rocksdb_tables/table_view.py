@@ -31,7 +31,7 @@ LOOKED_AT = 32  # stretches, entry by entry
 
 
 def added_up(parts: list[Part]) -> list[Part]:
-    """One part that is all of them, in pairs of neighbours, so that none is copied for each that follows."""
+    """Add parts up in pairs of neighbours, so that no part is copied for each that follows."""
     while len(parts) > 1:
         parts = [one + other for one, other in zip(parts[::2], parts[1::2], strict=False)] + parts[len(parts) & ~1 :]
     return parts
@@ -51,11 +51,11 @@ class TableResults:
     _indexes: list[IndexTable] = field(default_factory=list)
 
     def add_index(self, part: IndexTable) -> None:
-        """One more range of keys."""
+        """Add one more range of keys."""
         self._indexes.append(part)
 
     def add_log(self, part: LogTable) -> None:
-        """One more segment."""
+        """Add one more segment."""
         self._logs.append(part)
 
     @property
@@ -72,7 +72,7 @@ class TableResults:
 
     @property
     def read(self) -> bool:
-        """Whether all that was asked for of both sides was read."""
+        """Say whether all that was asked for of both sides was read."""
         parts = (self.log, self.index, self.transactions, self.look)
         return not self.late and self.log is not None and not any(part is not None and part.problem for part in parts)
 
@@ -98,7 +98,7 @@ def tables_in_use(rules: BrokerRules, database: StoredDatabase) -> TablesInUse |
 
 
 def stretches_of(segments: Sequence[SegmentSummary]) -> Stretches:
-    """The log up to the end of its last message, in stretches of one size, at most MOST_STRETCHES of them."""
+    """Return the log up to the end of its last message, in stretches of one size, at most MOST_STRETCHES of them."""
     start = min((s.base_offset for s in segments), default=0)
     ends = (s.base_offset + e.end for s in segments for e in s.extents if e.kind == EXTENT_MESSAGE)
     end = max(ends, default=start)
@@ -109,7 +109,7 @@ def stretches_of(segments: Sequence[SegmentSummary]) -> Stretches:
 
 
 def hour_keys(segments: Sequence[SegmentSummary], parts: int) -> list[bytes]:
-    """Keys of the index that part the hours of these messages into so many ranges, about equally long."""
+    """Return keys of the index that part the hours of these messages into so many ranges, about equally long."""
     first = min((s.first_store_time for s in segments if s.first_store_time > 0), default=0)
     last = max((s.last_store_time for s in segments), default=0)
     times = {(first + (last - first) * number // parts) // HOUR_MS * HOUR_MS for number in range(1, parts)}
@@ -125,7 +125,7 @@ class IndexDifference(IndexCounts):
 
 
 def index_difference(log: LogTable, index: IndexTable, stretches: Stretches, places: LogMap) -> IndexDifference:
-    """Both sides, stretch by stretch."""
+    """Return both sides, stretch by stretch."""
     found = IndexDifference()
     numbers = np.union1d(log.prints.stretch, index.prints.stretch)
     wanted, wanted_total = _aligned(log.prints.stretch, log.prints.count, log.prints.total, numbers)

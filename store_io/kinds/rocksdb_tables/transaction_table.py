@@ -111,7 +111,7 @@ class TransactionTableTask:
 
 
 def is_sound(key: bytes, value: bytes) -> bool:
-    """Whether a broker can have written this entry."""
+    """Say whether a broker can have written this entry."""
     named = len(key) > 8 and len(value) == layout.TRANSACTION_VALUE_BYTES and key[8:9] == b"@" and key.count(b"@", 8) >= 2
     asked, size = _FORM.unpack(value) if named else (-1, 0)
     return named and key[0] < 0x80 and asked >= 0 and size > 0

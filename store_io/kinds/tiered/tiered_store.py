@@ -73,7 +73,7 @@ def _number(row: Any, name: str) -> int | None:
 
 
 def tiered_store(evidence: Evidence) -> list[Finding]:
-    """A note for each queue of which the tiered store holds messages; what is wrong with the metadata."""
+    """Return a note for each queue of which the tiered store holds messages; what is wrong with the metadata."""
     copy = evidence.copy
     entry = copy.listing.get(TIERED_METADATA)
     if entry is None or entry.kind != "file" or not entry.size:

@@ -153,7 +153,7 @@ class NewTimerLog:
 
 
 def units_of_file(file_bytes: int) -> int:
-    """How many units a file of the timer log takes."""
+    """Return how many units a file of the timer log takes."""
     return max(0, (file_bytes - _UNIT_AND_HEAD_BYTES) // layout.UNIT_BYTES + 1)
 
 
@@ -189,7 +189,7 @@ def new_log(new: NewUnit, slotted: int, file_bytes: int) -> NewTimerLog:
 
 
 def log_pieces(log: NewTimerLog) -> Iterator[tuple[int, bytes]]:
-    """(start of a file in the log, its bytes up to the last unit or filler) of each file."""
+    """Yield (start of a file in the log, its bytes up to the last unit or filler) of each file."""
     of_file, count = units_of_file(log.file_bytes), len(log.units)
     for number, first in enumerate(range(0, count, of_file)):
         data = log.units[first : first + of_file].tobytes()
@@ -199,7 +199,7 @@ def log_pieces(log: NewTimerLog) -> Iterator[tuple[int, bytes]]:
 
 
 def wheel_pieces(log: NewTimerLog) -> Iterator[tuple[int, bytes]]:
-    """(position in the wheel, bytes) of the pieces of it that hold a slot; the others are zeros."""
+    """Yield (position in the wheel, bytes) of the pieces of it that hold a slot; the others are zeros."""
     piece = log.index // WHEEL_PIECE
     for number in np.unique(piece).tolist():
         slots = np.zeros(min(WHEEL_PIECE, layout.SLOTS - number * WHEEL_PIECE), SLOT_DTYPE)

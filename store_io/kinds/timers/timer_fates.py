@@ -83,7 +83,7 @@ class Fates:
 
     @property
     def lost(self) -> TimerCount:
-        """All that will never be delivered."""
+        """Return all that will never be delivered."""
         return sum((getattr(self, name) for name in LOST), TimerCount())
 
     def __add__(self, other: Fates) -> Fates:
@@ -127,7 +127,7 @@ def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_
 def undelivered(
     rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
 ) -> np.ndarray:
-    """Physical offsets of the messages that `Fates.lost` counts, ascending: of each identity the last one in the log."""
+    """Return physical offsets of the messages that `Fates.lost` counts, ascending: of each identity the last one in the log."""
     found = _masks(rows, positions, times, phy_offsets, state)
     lost = np.zeros(len(found.identity), bool)
     for name in LOST:
@@ -141,7 +141,7 @@ def undelivered(
 def delivering(
     rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
 ) -> np.ndarray:
-    """Physical offsets of the messages that a start delivers, ascending: `Fates.waiting` and `Fates.again`."""
+    """Return physical offsets of the messages that a start delivers, ascending: `Fates.waiting` and `Fates.again`."""
     found = _masks(rows, positions, times, phy_offsets, state)
     places: np.ndarray = np.sort(found.phy[found.fates["waiting"] | found.fates["again"]])
     return places

@@ -43,12 +43,12 @@ class TimerCheck:
 
     @property
     def empty(self) -> bool:
-        """Whether it says nothing, so that a start takes everything from the beginning."""
+        """Say whether it says nothing, so that a start takes everything from the beginning."""
         return not (self.read_time or self.flush_position or self.queue_offset)
 
     @property
     def odd(self) -> bool:
-        """Whether it holds what no broker writes."""
+        """Say whether it holds what no broker writes."""
         offsets = (self.flush_position, self.queue_offset, self.master_offset)
         return not 0 <= self.read_time <= layout.LARGEST_TIME or any(not -1 <= offset < 1 << 62 for offset in offsets)
 
@@ -86,7 +86,7 @@ class TimerParts:
 
     @property
     def judged(self) -> bool:
-        """Whether these files can be read and held against each other."""
+        """Say whether these files can be read and held against each other."""
         return not (self.refusal or self.late_refusal or self.problem)
 
 
@@ -124,7 +124,7 @@ def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: Br
 
 
 def unused_entries(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> int:
-    """How many timers lie in RocksDB although these settings keep timers in files; 0 if that cannot be read."""
+    """Return how many timers lie in RocksDB although these settings keep timers in files; 0 if that cannot be read."""
     if rules.timers_in_rocksdb or listing.get(rocksdb_layout.TABLES_FOLDER) is None:
         return 0
     database = find_database(source.list_tree(rocksdb_layout.TABLES_FOLDER), rocksdb_layout.TABLES_FOLDER)

@@ -35,7 +35,7 @@ _READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
 
 
 def timer_findings(evidence: Evidence) -> list[Finding]:
-    """Findings on the timer store; none of a copy without one."""
+    """Return findings on the timer store; none of a copy without one."""
     view = evidence[TIMERS].in_use
     if view is None:
         return [*_waiting(evidence)]
@@ -58,7 +58,7 @@ def timers_not_judged(evidence: Evidence, names: list[str]) -> list[str]:
 
 
 def _waiting(evidence: Evidence) -> Iterator[Finding]:
-    """Messages that wait for the service that delivers timers, which the settings keep off."""
+    """Yield messages that wait for the service that delivers timers, which the settings keep off."""
     view = evidence[TIMERS].idle
     fates = view.fates if view is not None else None
     if fates is None or not fates.waiting.messages or evidence.broken:
@@ -79,7 +79,7 @@ def _waiting(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
-    """A killed broker may leave half a unit at the log's end."""
+    """Return a lesser finding for half a unit at the log's end, which a killed broker may leave."""
     start, end = finding.start or 0, view.files.units_end
     if finding.code == Code.TIMER_UNIT_DAMAGED and unclean:
         base = int(name_of(finding.file))
@@ -89,7 +89,7 @@ def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
 
 
 def _missing(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
-    """Files of the timer log between two others, or all of them: retention takes only the first ones."""
+    """Yield files of the timer log between two others, or all of them: retention takes only the first ones."""
     parts = view.parts
     if evidence.not_opened_below(TIMER_LOG):
         return
@@ -169,7 +169,7 @@ def too_far(view: TimerView, faults: UnitFaults | EntryFaults, unclean: bool) ->
 
 
 def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
-    """The checkpoint: absent, odd, or of another moment than the rest."""
+    """Yield the checkpoint: absent, odd, or of another moment than the rest."""
     check, unclean, path = view.parts.check, evidence.copy.unclean, layout.TIMER_CHECK
     waiting = view.files.unit_count
     if check.size < 0 and evidence.was_not_opened(CONFIG):

@@ -69,12 +69,12 @@ class TimerResults:
     late: bool = False
 
     def add(self, part: TimerPart) -> None:
-        """One more part."""
+        """Add one more part."""
         if not self.late:
             self.together = self.together + part if self.together is not None else part
 
     def not_read(self) -> None:
-        """A part will never come."""
+        """Note that a part will never come."""
         self.late, self.together = True, None
 
 
@@ -162,7 +162,7 @@ class PartSink:
         return np.concatenate(self._kept)
 
     def add(self, scanned: ScannedRows) -> None:
-        """The messages of one batch."""
+        """Take the messages of one batch."""
         found = TimerRecords(scanned.columns.count)
         found.add(scanned.columns, scanned.keys, scanned.window)
         self._keep(found.rows)
@@ -205,17 +205,17 @@ def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fat
 
 
 def undelivered_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> np.ndarray:
-    """Physical offsets of those that will never be delivered, one of each message: TIMER_ROW, TIMER_UNIT."""
+    """Return physical offsets of those that will never be delivered, one of each message: TIMER_ROW, TIMER_UNIT."""
     return undelivered(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
 
 
 def delivering_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> np.ndarray:
-    """Physical offsets of those that a start delivers: TIMER_ROW, TIMER_UNIT."""
+    """Return physical offsets of those that a start delivers: TIMER_ROW, TIMER_UNIT."""
     return delivering(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
 
 
 def timer_messages(rows: np.ndarray) -> TimerMessages:
-    """Rows of TIMER_ROW as the rules take them."""
+    """Return rows of TIMER_ROW as the rules take them."""
     return TimerMessages(
         rows["identity"],
         rows["unique"],

@@ -107,7 +107,7 @@ def _cleared(work: Work, audit: Audited) -> bool:
 
 
 def _is_timer_file(path: str) -> bool:
-    """Whether it is one of those that are made anew."""
+    """Say whether it is one of those that are made anew."""
     return path.partition("/")[0].partition(".")[0] in (TIMER_LOG, layout.TIMER_WHEEL) or path == layout.TIMER_CHECK
 
 
@@ -170,13 +170,13 @@ def _mended(work: Work, audit: Audited, made: Rebuilt) -> bool:
 
 
 def _is_blamed(work: Work, audit: Audited) -> bool:
-    """Whether a finding is about timers, or one of their files was taken away."""
+    """Say whether a finding is about timers, or one of their files was taken away."""
     findings = any(Part.TIMER in CATALOGUE[f.code].about for f in audit.serious)
     return findings or any(_is_timer_file(step.file) for step in work.steps.done)
 
 
 def _fits(view: TimerView, found: WaitingTimers | str, slave: bool) -> bool:
-    """Whether a start with the files as they are delivers what waits, and nothing else. A slave's copies may follow later."""
+    """Say whether a start with the files as they are delivers what waits, and nothing else. A slave's copies may follow later."""
     fates, stale = view.fates, view.faults.stale.count + view.entry_faults.stale.count
     if stale or fates is None or view.queue_max is None or isinstance(found, str):
         return not stale and not view.damaged
@@ -208,7 +208,7 @@ def _counts(found: WaitingTimers) -> str:
 
 
 def _write(work: Work, view: TimerView, found: WaitingTimers, clock: Clock) -> None:
-    """The files, each as a step of its own."""
+    """Write the files, each as a step of its own."""
     log, read_time = _new_log(view, found, clock)
     reason = "the timer's files do not fit the log"
     if work.tree.exists(TIMER_LOG):
@@ -273,7 +273,7 @@ def _new_log(view: TimerView, found: WaitingTimers, clock: Clock) -> tuple[NewTi
 
 
 def _remove_wheels(work: Work, reason: str) -> None:
-    """The wheel, and all snapshots of it, of which a start may read the greatest."""
+    """Write the wheel, and all snapshots of it, of which a start may read the greatest."""
     for entry in work.tree.children(""):
         if entry.path.partition(".")[0] == layout.TIMER_WHEEL:
             work.remove(entry.path, reason, work.tree)

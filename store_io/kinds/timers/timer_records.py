@@ -60,7 +60,7 @@ class TimerRecords:
         self.count = self.dropped = 0
 
     def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
-        """The messages of one batch."""
+        """Take the messages of one batch."""
         rows = columns.rows[: columns.count]
         if not len(rows):
             return
@@ -77,7 +77,7 @@ class TimerRecords:
 
     @property
     def rows(self) -> np.ndarray:
-        """The rows in the order of the log: TIMER_ROW."""
+        """Return the rows in the order of the log: TIMER_ROW."""
         return np.concatenate([NO_ROWS, *self._parts])
 
     def finish(self, extents: Sequence[Extent], summary: SegmentSummary) -> None:

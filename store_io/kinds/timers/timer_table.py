@@ -125,7 +125,7 @@ class TimerEntriesTask:
 
 
 def timer_entries(source: ByteSource, database: StoredDatabase, found: TimerEntries) -> Iterator[np.ndarray]:
-    """All entries, a batch at a time; what no broker writes is counted in `found`. Raises DatabaseDamaged, StoreError."""
+    """Yield all entries, a batch at a time; what no broker writes is counted in `found`. Raises DatabaseDamaged, StoreError."""
     if database.absent:
         return
     with database.open(source) as opened:

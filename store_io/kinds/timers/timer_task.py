@@ -156,7 +156,7 @@ class _Reading:
             self._no_unit(window.file, at, "other bytes", "no unit of a timer log")
 
     def _zeros(self, window: UnitWindow, stop: int) -> None:
-        """Units after zeros: what was there is gone. stop: position of the first other row, from earlier windows."""
+        """Report units after zeros: what was there is gone. stop: position of the first other row, from earlier windows."""
         stop = min(stop, window.stop if window.stop >= 0 else stop)
         if not len(window.units) or int(window.units["position"][-1]) - window.file.start <= stop:
             return
@@ -299,7 +299,7 @@ class _Reading:
                 self._slot_finding(wrong, int(index[i]), expected, actual, harmless)
 
     def _units_against_slots(self, slots: np.ndarray, wrong: _Folded) -> None:
-        """Each unit that was flushed is reached from its slot, unless its time is over."""
+        """Check that each flushed unit is reached from its slot, unless its time is over."""
         task = self.task
         reached = np.zeros(layout.SLOTS, bool)
         own = slots["time"] == self.time[slots["index"]] // task.precision
@@ -338,7 +338,7 @@ class _Folded:
         return [*self._first[:-1], replace(self._first[-1], count=self._first[-1].count + self._more)]
 
     def begins_at(self, file: str, start: int) -> bool:
-        """Whether one begins there already."""
+        """Say whether one begins there already."""
         return (file, start) in self._begins
 
     def add(self, code: str, file: str, span: tuple[int, int], **more: str) -> None:

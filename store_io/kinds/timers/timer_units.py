@@ -58,7 +58,7 @@ class UnitWindow:
 
 
 def unit_windows(source: ByteSource, file: MappedFile, digest: PieceDigest) -> Iterator[UnitWindow]:
-    """All windows of one file with something in them, in order; every byte goes to the digest. Raises StoreError."""
+    """Yield all windows of one file with something in them, in order; every byte goes to the digest. Raises StoreError."""
     with source.open(file.path) as opened:
         at, digested = 0, 0
         while at < opened.size:
@@ -111,7 +111,7 @@ def _units_of(file: MappedFile, at: int, data: np.ndarray) -> UnitWindow:
 
 
 def read_slots(source: ByteSource, path: str, digest: PieceDigest) -> np.ndarray:
-    """The slots that are not all zero, by index: WHEEL_SLOT. Every byte goes to the digest. Raises StoreError."""
+    """Return the slots that are not all zero, by index: WHEEL_SLOT. Every byte goes to the digest. Raises StoreError."""
     found = [np.zeros(0, WHEEL_SLOT)]
     with source.open(path) as file:
         at = 0

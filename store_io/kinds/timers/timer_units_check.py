@@ -151,7 +151,7 @@ class EntryFaults:
 
 
 def entry_units(entries: np.ndarray) -> np.ndarray:
-    """Entries (TIMER_ENTRY) as units of the timer log (TIMER_UNIT), with no position."""
+    """Return entries (TIMER_ENTRY) as units of the timer log (TIMER_UNIT), with no position."""
     units = np.zeros(len(entries), TIMER_UNIT)
     units["position"], units["previous"], units["magic"] = NO_POSITION, NO_POSITION, 1
     for name in ("time", "phy_offset", "size"):

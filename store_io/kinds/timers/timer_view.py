@@ -60,12 +60,12 @@ class TimerView:
 
     @property
     def held(self) -> bool:
-        """Whether all messages and units are here; else parts of them are judged by tasks of their own."""
+        """Say whether all messages and units are here; else parts of them are judged by tasks of their own."""
         return self.rows is not None and self._units is not None and not self.damaged
 
     @property
     def damaged(self) -> bool:
-        """Whether entries in RocksDB could not be read for bad bytes."""
+        """Say whether entries in RocksDB could not be read for bad bytes."""
         table = self.parts.table
         return self.entries.damaged is not None or table is not None and table.damaged is not None
 
@@ -95,7 +95,7 @@ class TimerView:
 
     @property
     def judged(self) -> bool:
-        """Whether units and messages could be held against each other."""
+        """Say whether units and messages could be held against each other."""
         return self.held or self.together is not None
 
     @property
@@ -119,7 +119,7 @@ class TimerView:
 
     @cached_property
     def faults(self) -> UnitFaults:
-        """Units that do not fit their messages."""
+        """Return units that do not fit their messages."""
         if self.rows is None or self.files.units is None or self._units is None:
             return self.together.faults if self.together is not None else UnitFaults()
         cut = (self.truncate_at, self.files.log_end) if self.truncate_at is not None else None
@@ -134,7 +134,7 @@ class TimerView:
 
     @cached_property
     def entry_faults(self) -> EntryFaults:
-        """Entries in RocksDB that do not fit their messages."""
+        """Return entries in RocksDB that do not fit their messages."""
         if self.rows is None or self._units is None or self.entries.rows is None:
             return self.together.entry_faults if self.together is not None else EntryFaults()
         return entry_faults(self.entries.rows, self.rows, self.log, self.truncate_at)

@@ -55,7 +55,7 @@ class WaitingTimers:
 
     @property
     def queue_end(self) -> int:
-        """Queue offset after the last message, as it says."""
+        """Return queue offset after the last message, as it says."""
         return int(self.last["queue_offset"][0]) + 1 if len(self.last) else 0
 
 

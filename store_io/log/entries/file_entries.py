@@ -13,12 +13,12 @@ from store_io.source.byte_source import ByteSource
 
 
 def unit_bytes(batch: bool) -> int:
-    """Size of one entry."""
+    """Return size of one entry."""
     return layout.BATCH_ENTRY_BYTES if batch else layout.ENTRY_BYTES
 
 
 def entries_of(data: bytes | bytearray | memoryview | np.ndarray, batch: bool = False) -> np.ndarray:
-    """The whole entries in some bytes, as ENTRY_DTYPE or BATCH_DTYPE, in the machine's byte order."""
+    """Return the whole entries in some bytes, as ENTRY_DTYPE or BATCH_DTYPE, in the machine's byte order."""
     unit = unit_bytes(batch)
     stored = np.frombuffer(data, STORED_BATCH_DTYPE if batch else STORED_ENTRY_DTYPE, count=len(data) // unit)
     return stored.astype(BATCH_DTYPE if batch else ENTRY_DTYPE)
@@ -66,7 +66,7 @@ def read_entries(source: ByteSource, files: Sequence[MappedFile], first: int, la
 
 
 def read_file_entries(source: ByteSource, path: str, first: int, count: int, batch: bool = False) -> np.ndarray:
-    """Entries [first, first + count) of one file as ENTRY_DTYPE or BATCH_DTYPE; fewer at the file's end."""
+    """Return entries [first, first + count) of one file as ENTRY_DTYPE or BATCH_DTYPE; fewer at the file's end."""
     unit = unit_bytes(batch)
     with source.open(path) as file:
         return entries_of(file.read(first * unit, count * unit), batch)

@@ -18,12 +18,12 @@ BLOCK_ENTRIES = 64  # of the search for a segment's entries: a block's median is
 
 
 def parse_header(data: bytes) -> IndexHeader:
-    """The header in a file's first bytes."""
+    """Return the header in a file's first bytes."""
     return IndexHeader(*struct.unpack(layout.HEADER_FORMAT, data[: layout.HEADER_BYTES].ljust(layout.HEADER_BYTES, b"\0")))
 
 
 def read_header(source: ByteSource, path: str) -> IndexHeader:
-    """A file's header. Raises as `ByteSource.open`."""
+    """Return a file's header. Raises as `ByteSource.open`."""
     with source.open(path, sparsely=True) as file:
         return parse_header(file.read(0, layout.HEADER_BYTES))
 
@@ -51,7 +51,7 @@ class IndexFileRef:
 
     @property
     def entries(self) -> int:
-        """Entries in it, by its header."""
+        """Return entries in it, by its header."""
         room = (self.size - self.position(0)) // layout.ENTRY_BYTES - 1
         return max(0, min(self.index_count - 1, self.max_entries - 1, room))
 
@@ -61,14 +61,14 @@ class IndexFileRef:
 
 
 def read_range(file: ByteFile, ref: IndexFileRef, low: int, high: int) -> np.ndarray:
-    """Entries [low, high) as the file has them."""
+    """Return entries [low, high) as the file has them."""
     data = np.zeros((high - low) * layout.ENTRY_BYTES, np.uint8)
     file.read_into(ref.position(low), data)
     return data.view(STORED_INDEX_DTYPE)
 
 
 def first_entry_from(file: ByteFile, ref: IndexFileRef, phy_offset: int) -> int:
-    """The number of the first entry that belongs to messages at or after `phy_offset`; `ref.entries` + 1: none.
+    """Return the number of the first entry that belongs to messages at or after `phy_offset`; `ref.entries` + 1: none.
 
     Found by bisection over medians of blocks and, at the border, by the fewest entries on the wrong side, so single damaged
     entries do not mislead it. Depends on nothing but the file and the address: neighbouring segments agree on their border.

@@ -17,12 +17,12 @@ def queue_prefix(key: QueueKey) -> bytes:
 
 
 def entry_key(prefix: bytes, number: int) -> bytes:
-    """The key of an entry of the queue with this prefix. number: from 0 to 2^63 - 1."""
+    """Return the key of an entry of the queue with this prefix. number: from 0 to 2^63 - 1."""
     return prefix + struct.pack(">q", number)
 
 
 def after(prefix: bytes) -> bytes:
-    """The first key after all entries of that queue: its last byte is the separator."""
+    """Return the first key after all entries of that queue: its last byte is the separator."""
     return prefix[:-1] + bytes([prefix[-1] + 1])
 
 
@@ -39,18 +39,18 @@ def queue_of_prefix(prefix: bytes) -> QueueKey | None:
 
 
 def mark_key() -> bytes:
-    """The key of the end mark."""
+    """Return the key of the end mark."""
     return offset_key(layout.MAXIMUM, (layout.MARK_TOPIC.decode(), layout.MARK_QUEUE_ID))
 
 
 def offset_key(which: bytes, key: QueueKey) -> bytes:
-    """The key of a queue's maximum or minimum, in the family `offset`."""
+    """Return the key of a queue's maximum or minimum, in the family `offset`."""
     length, topic, queue_id = _parts(key)
     return layout.SEPARATOR.join((length, topic, which, queue_id))
 
 
 def _parts(key: QueueKey) -> tuple[bytes, bytes, bytes]:
-    """(length of the topic, topic, queue id), as keys hold them."""
+    """Return (length of the topic, topic, queue id), as keys hold them."""
     topic = key[0].encode("utf-8", "surrogatepass")
     return struct.pack(">i", len(topic)), topic, struct.pack(">i", (key[1] + _SIGN) % (2 * _SIGN) - _SIGN)
 

@@ -143,7 +143,7 @@ class QueueProbe:
         return loaded * left * 9 // (since * 8) + FIRST_ENTRIES if since > 0 and left > 0 else FIRST_ENTRIES
 
     def resolve(self, item: np.void, keys: Sequence[QueueKey]) -> tuple[int, int]:
-        """(match, delta) of a message that has no equal entry at the expected place."""
+        """Return (match, delta) of a message that has no equal entry at the expected place."""
         ref = int(item["topic_ref"])
         try:
             return self._resolve(item, ref, keys[ref])
@@ -178,7 +178,7 @@ class QueueProbe:
         return self._found(item, ref, key, number, queue.read(number, 1)[0])
 
     def _found(self, item: np.void, ref: int, key: QueueKey, number: int, entry: np.void) -> tuple[int, int]:
-        """An entry leads to this message: is it right?"""
+        """Judge an entry that leads to this message."""
         delta = int64(number - int(item["queue_offset"]))  # wraps for a damaged queue offset, and back when it is added
         self._states[ref, DELTA] = delta
         size_wrong = bool(entry["size"] != item["total_size"])
@@ -197,7 +197,7 @@ class QueueProbe:
         return MATCH_DIFFERS, delta
 
     def _span(self, ref: int, number: int, low: int, high: int = layout.ENTRY_BYTES) -> Span:
-        """Bytes [low, high) of an entry."""
+        """Return bytes [low, high) of an entry."""
         path, position = self._queues[ref].place(number)
         return Span(path, None, None) if position is None else Span(path, position + low, position + high)
 
@@ -296,7 +296,8 @@ class QueueProbe:
         return string_hash(decode_utf8(self._part(item, "tags")))
 
     def _match_batch(self, items: np.ndarray, ref: int, key: QueueKey) -> tuple[np.ndarray, np.ndarray]:
-        """(MATCH_*, entry number) of messages of one BatchConsumeQueue: an entry is found by physical offset, wherever it is."""
+        """Return (MATCH_*, entry number) of messages of one BatchConsumeQueue: an entry is found by physical offset, wherever it
+        is."""
         if not self._store.has(key, batch=True):
             return np.full(len(items), MATCH_MISSING, np.uint8), np.zeros(len(items), np.int64)
         queue = self._queue(ref, key, batch=True)

@@ -45,7 +45,7 @@ class QueueEntries(Protocol):
         """Fill these bytes with the entries from `first` on; a missing entry is zeros."""
 
     def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-        """(numbers, rows) of those that lead to physical offsets in [low, high), ordered by these and then by number."""
+        """Return (numbers, rows) of those that lead to physical offsets in [low, high), ordered by these and then by number."""
 
     def place(self, number: int) -> Place:
         """Return the place of an existing entry."""
@@ -56,7 +56,7 @@ class QueueStore(Protocol):
 
     @property
     def queue_count(self) -> int:
-        """How many ConsumeQueues there are, batch ones apart."""
+        """Return how many ConsumeQueues there are, batch ones apart."""
 
     @property
     def entries_at_once(self) -> int:
@@ -66,7 +66,7 @@ class QueueStore(Protocol):
         """
 
     def has(self, key: QueueKey, batch: bool = False) -> bool:
-        """Whether the queue is there."""
+        """Say whether the queue is there."""
 
     def entries(self, key: QueueKey, batch: bool = False) -> QueueEntries:
         """Return the entries of an existing queue."""

@@ -20,7 +20,8 @@ FETCHED_ENTRIES = 8192  # of one queue: each read asks another process, or anoth
 
 
 def stored_rows(batch: Batch, key_bytes: int) -> tuple[np.ndarray, np.ndarray]:
-    """(numbers, STORED_KEYED_ENTRY_DTYPE rows) of those entries of a batch whose key has this length and whose value is one."""
+    """Return (numbers, STORED_KEYED_ENTRY_DTYPE rows) of those entries of a batch whose key has this length and whose value is
+    one."""
     key_sizes = np.diff(batch.key_ends, prepend=0)
     value_sizes = np.diff(batch.value_ends, prepend=0)
     good = (key_sizes == key_bytes) & (value_sizes == layout.ENTRY_VALUE_BYTES)
@@ -48,14 +49,14 @@ class EntryReader:
         self._open: Database | None = None
 
     def database(self) -> Database:
-        """The database, opened when it is first needed."""
+        """Return the database, opened when it is first needed."""
         if self._open is None:
             opened = self._database.open(self._source)
             self._open = opened.__enter__()
         return self._open
 
     def windows(self, key: QueueKey, first: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(numbers, rows) of the queue's entries with numbers in [first, end), in bounded parts."""
+        """Yield (numbers, rows) of the queue's entries with numbers in [first, end), in bounded parts."""
         if self._database.absent or first >= end or first < 0:
             return
         prefix = queue_prefix(key)
@@ -87,8 +88,8 @@ class EntryReader:
             yield stored_rows(batch, len(prefix) + layout.NUMBER_BYTES)
 
     def _readable_from(self, prefix: bytes, bad: int, end: int) -> int | None:
-        """The first number after `bad` from which on entries can be read; None: not below `end`. Bad bytes are a block of some
-        hundred entries."""
+        """Return the first number after `bad` from which on entries can be read; None: not below `end`. Bad bytes are a block of
+        some hundred entries."""
         step = 1
         while bad + step < end and not self._can_read(prefix, bad + step, end):
             step *= 2
@@ -111,7 +112,7 @@ class EntryReader:
 
 
 def _stop(prefix: bytes, end: int) -> bytes:
-    """The key before which the entries of that queue with numbers below `end` are."""
+    """Return the key before which the entries of that queue with numbers below `end` are."""
     return entry_key(prefix, end) if end <= MAX_LONG else after(prefix)
 
 

@@ -35,19 +35,19 @@ class Bridge:
     record: bytes
 
     def parts(self) -> Iterator[tuple[int, bytes]]:
-        """(position, bytes) of what is not zero: the body between them is, and stays a hole."""
+        """Yield (position, bytes) of what is not zero: the body between them is, and stays a hole."""
         body = int.from_bytes(self.record[layout.BODY_LENGTH_POSITION : layout.BODY_POSITION], "big")
         yield self.position, self.record[: layout.BODY_POSITION]
         yield self.position + layout.BODY_POSITION + body, self.record[layout.BODY_POSITION + body :]
 
 
 def least_bytes(rules: BrokerRules) -> int:
-    """The shortest range that a bridge can fill."""
+    """Return the shortest range that a bridge can fill."""
     return _FIXED + len(_properties(rules))
 
 
 def bridges(base_offset: int, start: int, end: int, store_time: int, rules: BrokerRules) -> Iterator[Bridge]:
-    """Records that fill bytes [start, end) of a segment exactly, one after the other.
+    """Yield records that fill bytes [start, end) of a segment exactly, one after the other.
 
     The range is at least `least_bytes` long. store_time: ms, of a neighbouring message, so that times do not fall.
     """
@@ -62,13 +62,16 @@ def bridges(base_offset: int, start: int, end: int, store_time: int, rules: Brok
 
 
 def pad(phy_offset: int, store_time: int, rules: BrokerRules, queued: bool) -> bytes:
-    """A record with which a segment begins that recovery can begin at. queued: with an entry in a ConsumeQueue of its own."""
+    """Return a record with which a segment begins that recovery can begin at.
+
+    queued: with an entry in a ConsumeQueue of its own.
+    """
     size = least_bytes(rules) + len(TOPIC)
     return record(phy_offset, size, store_time, rules, 0 if queued else layout.SYS_ROLLBACK)
 
 
 def record(phy_offset: int, size: int, store_time: int, rules: BrokerRules, sys_flag: int = layout.SYS_ROLLBACK) -> bytes:
-    """One bridge of exactly that many bytes."""
+    """Return one bridge of exactly that many bytes."""
     properties = _properties(rules)
     room = size - _FIXED - len(properties)
     topic = TOPIC.encode()[: max(0, room)]
@@ -87,7 +90,7 @@ def record(phy_offset: int, size: int, store_time: int, rules: BrokerRules, sys_
 
 
 def is_bridge(topic: str, row: np.void) -> bool:
-    """Whether a valid message, a row of `message_columns`, is a bridge. A producer can choose the topic and FLAG; no broker
+    """Say whether a valid message, a row of `message_columns`, is a bridge. A producer can choose the topic and FLAG; no broker
     stores a message without a host of its own."""
     rollback = row["sys_flag"] == layout.SYS_ROLLBACK
     chosen = row["flag"] == FLAG and (topic == TOPIC and row["sys_flag"] == 0 or rollback and TOPIC.startswith(topic))

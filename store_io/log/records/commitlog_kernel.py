@@ -78,7 +78,7 @@ _HIGH_BITS = np.uint64(0x8080808080808080)
 
 
 def _text(name: str, size: int) -> int:
-    """The first bytes of a name as a signed big-endian number, to compare it with a load."""
+    """Return the first bytes of a name as a signed big-endian number, to compare it with a load."""
     return int.from_bytes(name.encode()[:size], "big", signed=True)
 
 
@@ -91,7 +91,7 @@ _NAME_LTI_QUEU, _NAME_E_OFFSET = _text("LTI_QUEU", 8), _text("E_OFFSET", 8)
 
 @compiled_helper()
 def _slot_of(name: int, length: int) -> int:
-    """The number of a property of interest; -1 for any other name."""
+    """Return the number of a property of interest; -1 for any other name."""
     if length == 4:
         word = load_i32(name)
         if word == _NAME_TAGS:
@@ -313,7 +313,7 @@ def _blankness(at: int, length: int) -> int:
 
 @compiled_helper(inline=False)
 def _two_parts(at: int, length: int) -> bool:
-    """Whether split("_") surely gives two parts: one separator, and something after it."""
+    """Say whether split("_") surely gives two parts: one separator, and something after it."""
     separators = 0
     for i in range(length):
         if load_u8(at + i) == 95:
@@ -323,7 +323,7 @@ def _two_parts(at: int, length: int) -> bool:
 
 @compiled_helper()
 def _count_keys(at: int, length: int, window_end: int) -> int:
-    """Parts of KEYS between single spaces that are not empty."""
+    """Return parts of KEYS between single spaces that are not empty."""
     count = 0
     inside = _ZERO  # 1: the byte before is part of a key
     base = 0
@@ -362,7 +362,7 @@ def _appended_crc(record: int, total: int, value: int, value_length: int) -> int
 
 @compiled_helper(inline=False)
 def _is_utf8(at: int, length: int) -> bool:
-    """Whether these bytes are well-formed UTF-8 (no surrogates, no over-long forms)."""
+    """Say whether these bytes are well-formed UTF-8 (no surrogates, no over-long forms)."""
     i = 0
     while i < length:
         if i + 8 <= length and load_word(at + i) & _HIGH_BITS == _ZERO:
@@ -436,7 +436,7 @@ def _hash_utf8(at: int, length: int, value: int) -> int:
 
 @compiled_helper()
 def _is_ascii(at: int, length: int) -> Any:
-    """Whether these bytes are all ASCII; of less than 8 the bytes before them, too. The 8 bytes before `at` are read."""
+    """Say whether these bytes are all ASCII; of less than 8 the bytes before them, too. The 8 bytes before `at` are read."""
     word = load_word(at + length - 8)
     i = 0
     while i + 8 < length:
@@ -586,7 +586,7 @@ _LZ4_HEAD, _ZSTD_HEAD = (int.from_bytes(head, "big", signed=True) for head in (h
 
 @compiled_helper(inline=False)
 def _odd_flags(sys_flag: int, body: int, length: int, present: int) -> bool:
-    """Whether `header_faults` blames the flags.
+    """Say whether `header_faults` blames the flags.
 
     length: of the body at address `body`.
     present: the properties of interest.

@@ -91,7 +91,7 @@ class Framing(Protocol):
 
     @property
     def header_bytes(self) -> int:
-        """Bytes of a frame before its record."""
+        """Return bytes of a frame before its record."""
 
     @property
     def filler_magic(self) -> bytes:
@@ -103,10 +103,10 @@ class Framing(Protocol):
 
     @property
     def broker_reads_header(self) -> bool:
-        """Whether a broker's check of the record looks at the header too, and does not only pass over it."""
+        """Say whether a broker's check of the record looks at the header too, and does not only pass over it."""
 
     def frames(self, path: str) -> bool:
-        """Whether the log's file with this path is framed so; a store may hold an older part that is not. "": any file."""
+        """Say whether the log's file with this path is framed so; a store may hold an older part that is not. "": any file."""
 
     def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
         """Say whether each header belongs to the record after it. Asked only if frames have headers.
@@ -119,7 +119,7 @@ class Framing(Protocol):
         """Return (expected, actual) of a header that is not accepted. Asked only if frames have headers."""
 
     def parts(self, header: bytes, size: int, phy_offset: int) -> list[HeaderPart]:
-        """The header's fields for people, in order; those that are checked say what they must be."""
+        """Return the header's fields for people, in order; those that are checked say what they must be."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +152,12 @@ FRAMINGS: dict[str, Framing] = {"enableDLegerCommitLog": DLedgerFraming()}  # se
 
 
 def framing_of(rules: BrokerRules, path: str = "") -> Framing:
-    """How a broker with these settings frames the records of the log's file with this path."""
+    """Return how a broker with these settings frames the records of the log's file with this path."""
     return next((framing for setting, framing in FRAMINGS.items() if rules.value(setting) and framing.frames(path)), PLAIN)
 
 
 def filler_size(framing: Framing, head: bytes) -> int | None:
-    """The size that a filler with these first eight bytes declares; None: they are no filler's."""
+    """Return the size that a filler with these first eight bytes declares; None: they are no filler's."""
     at = framing.filler_magic_position
     if head[at : at + 4] != framing.filler_magic:
         return None

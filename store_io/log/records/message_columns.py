@@ -133,7 +133,7 @@ class Columns:
 
     @property
     def full(self) -> bool:
-        """Whether one more message, with as many keys as a message can have, might not fit."""
+        """Say whether one more message, with as many keys as a message can have, might not fit."""
         return self.count >= self.capacity or self.want_keys and self.key_hash_count + MAX_RECORD_KEYS > len(self.key_hash)
 
 
@@ -177,7 +177,7 @@ class TopicTable:
 
     @property
     def keys(self) -> list[QueueKey]:
-        """All pairs, by number. The list is the table's own and grows with it."""
+        """Return all pairs, by number. The list is the table's own and grows with it."""
         for number in range(len(self._keys), self.count):
             entry = self.entries[number]
             start = int(entry["text_at"])
@@ -226,7 +226,7 @@ class TopicTable:
 
 
 def pair_hash(topic: bytes, queue_id: int) -> int:
-    """The table's hash of a pair, 64 bits: over 8-byte little-endian words, the last of which overlaps the one before."""
+    """Return the table's hash of a pair, 64 bits: over 8-byte little-endian words, the last of which overlaps the one before."""
     words = []
     for start in range(0, len(topic), 8):
         start = max(0, min(start, len(topic) - 8))
@@ -285,7 +285,7 @@ class RecordCheck:
 
     @staticmethod
     def audit_of(base_offset: int, rules: BrokerRules, path: str = "") -> RecordCheck:
-        """The audit of a store under a release's rules: its delays, and the properties as its parser reads them.
+        """Return the audit of a store under a release's rules: its delays, and the properties as its parser reads them.
 
         path: of the log's file, which may decide how its records are framed.
         """
@@ -302,16 +302,16 @@ class RecordCheck:
 
     @staticmethod
     def reput(rules: BrokerRules, path: str = "") -> RecordCheck:
-        """The check of doReputMessage: neither checksums nor DUP_INFO are looked at, and the body is not read."""
+        """Return the check of doReputMessage: neither checksums nor DUP_INFO are looked at, and the body is not read."""
         lenient = replace(rules, dup_info=False)
         return RecordCheck(REPUT, lenient, rules.delays, framing=framing_of(rules, path))
 
     def without_place(self) -> RecordCheck:
-        """The audit's check of messages that may store any physical offset."""
+        """Return the audit's check of messages that may store any physical offset."""
         return RecordCheck(BROKER, AUDIT_RULES, self.delays, framing=self.framing)
 
     def verdict(self, frames: Frames, position: int, limit: int) -> Verdict:
-        """The reference's verdict of the one frame at `position`; its `size` is the frame's, with the framing's header.
+        """Return the reference's verdict of the one frame at `position`; its `size` is the frame's, with the framing's header.
 
         limit: the segment's end, or that of what was written.
         """
@@ -333,7 +333,7 @@ class RecordCheck:
 
     @property
     def reads_header(self) -> bool:
-        """Whether this check looks at the header that a framing puts before each record."""
+        """Say whether this check looks at the header that a framing puts before each record."""
         return self.mode == AUDIT or self.framing.broker_reads_header
 
     def _header_fits(self, header: bytes, size: int, phy_offset: int) -> bool:
@@ -349,7 +349,7 @@ class RecordCheck:
 
     @cached_property
     def settings(self) -> int:
-        """The check as bits, for compiled code."""
+        """Return the check as bits, for compiled code."""
         rules = self.rules
         crc = self.mode == AUDIT or self.mode == BROKER and rules.check_crc
         need = crc and rules.verify_property_crc
@@ -483,7 +483,7 @@ def locate_properties(data: bytes, old_parser: bool = False) -> dict[bytes, tupl
 
 
 def host_number(host: bytes) -> int:
-    """One number for an address with its port: all of IPv4's bytes, of IPv6's a mixture."""
+    """Return one number for an address with its port: all of IPv4's bytes, of IPv6's a mixture."""
     words = [int.from_bytes(host[at : at + 8], "big", signed=True) for at in range(0, len(host) & ~7, 8)]
     value = words[0] if words else 0
     if len(host) == 20:

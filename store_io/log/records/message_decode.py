@@ -69,7 +69,7 @@ def host_text(data: bytes) -> str:
 
 
 def fixed_fields(sys_flag: int) -> Iterator[tuple[str, int, int]]:
-    """(name, position, bytes) of a record's fields before its body, under its SYSFLAG."""
+    """Yield (name, position, bytes) of a record's fields before its body, under its SYSFLAG."""
     hosts = {"BORNHOST": layout.SYS_BORN_HOST_V6, "STOREHOST": layout.SYS_STORE_HOST_V6}
     moved = 0
     for name, position, size in layout.FIXED_FIELDS:
@@ -91,6 +91,7 @@ def stored_fields(head: bytes) -> dict[str, int]:
 
 
 def names_place(head: bytes, phy_offset: int) -> bool:
-    """Whether a record with these first bytes has a message's magic and this physical offset, whatever else is wrong with it."""
+    """Say whether a record with these first bytes has a message's magic and this physical offset, whatever else is wrong with
+    it."""
     fields = stored_fields(head)
     return fields["MAGICCODE"] in (layout.MAGIC_V1, layout.MAGIC_V2) and fields["PHYSICALOFFSET"] == phy_offset

@@ -53,7 +53,7 @@ def row_kinds(rows: Address, count, batch_refs, kinds):  # type: ignore[no-untyp
 
 
 def grown(array: np.ndarray, size: int, fill: int) -> np.ndarray:
-    """The array, at least `size` long; what is new holds `fill`."""
+    """Return the array, at least `size` long; what is new holds `fill`."""
     if len(array) >= size:
         return array
     larger = np.full((max(size, 2 * len(array)), *array.shape[1:]), fill, array.dtype)

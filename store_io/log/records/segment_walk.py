@@ -43,7 +43,7 @@ def decoder_of(name: str) -> Decoder:
 
 
 def capacity_for(window_bytes: int) -> int:
-    """How many rows a decoder needs room for, so that the window is what bounds a batch."""
+    """Return how many rows a decoder needs room for, so that the window is what bounds a batch."""
     return min(DEFAULT_CAPACITY, window_bytes // layout.MIN_SIZE_V1_BYTES + 2)
 
 
@@ -131,7 +131,7 @@ class StrayChain(NamedTuple):
 
 
 def stray_chain(decoding: Decoding, check: RecordCheck, start: int) -> StrayChain:
-    """The stray messages from `start` on. check: the audit's of this segment."""
+    """Return the stray messages from `start` on. check: the audit's of this segment."""
     met = 0
     batches = walk_batches(decoding, check.without_place(), start, decoding.window.size)
     while True:

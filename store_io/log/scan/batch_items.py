@@ -16,7 +16,7 @@ from store_io.source.segment_window import SegmentWindow
 
 
 def part_of(window: SegmentWindow, row: np.void, name: str) -> bytes:
-    """The bytes of one part ("body", "props", ...) of a message, as its row locates it."""
+    """Return the bytes of one part ("body", "props", ...) of a message, as its row locates it."""
     start = int(row["position"]) + int(row[name + "_at"])
     return window.read(start, start + int(row[name + "_len"]))
 
@@ -68,7 +68,7 @@ class BatchItems:
         return np.insert(rows[:count], after, extra), np.insert(kinds[:count], after, RUN_LMQ)
 
     def entered(self, rules: BrokerRules, row: np.void) -> MultiDispatch:
-        """The light queues that a message enters by these rules."""
+        """Return the light queues that a message enters by these rules."""
         return multi_dispatch(rules, self._topics.keys[row["topic_ref"]], part_of(self._window, row, "props"))
 
     def _know_queues(self) -> None:
@@ -77,7 +77,7 @@ class BatchItems:
             self._batch_refs = np.array([topic in self._batch_topics for topic, _ in keys], bool)
 
     def _light_entries(self, row: np.void) -> list[tuple[QueueKey, int]]:
-        """The light queues that a message enters, with its offsets there."""
+        """Return the light queues that a message enters, with its offsets there."""
         found = self.entered(self._rules, row)
         if found.uneven is not None:
             names, offsets = found.uneven

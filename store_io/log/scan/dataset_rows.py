@@ -50,11 +50,11 @@ class DatasetSink(Protocol):
     want_keys: bool  # whether `Columns.key_hash` must be filled
 
     def add(self, scanned: ScannedRows) -> None:
-        """The window may move on afterwards."""
+        """Add rows; the window may move on afterwards."""
 
 
 def messages_batch(base_offset: int, scanned: ScannedRows) -> pa.RecordBatch:
-    """The messages themselves."""
+    """Return the messages themselves."""
     rows, window, keys = scanned.columns.rows[: scanned.columns.count], scanned.window, scanned.keys
     values: dict[str, Any] = {
         "segment": pa.array(np.full(len(rows), base_offset, np.int64)),
@@ -69,7 +69,7 @@ def messages_batch(base_offset: int, scanned: ScannedRows) -> pa.RecordBatch:
 
 
 def consumequeue_batch(scanned: ScannedRows, lmq: bool) -> pa.RecordBatch:
-    """The ConsumeQueue entries that dispatch makes. lmq: whether multi-dispatch is on."""
+    """Return the ConsumeQueue entries that dispatch makes. lmq: whether multi-dispatch is on."""
     items, kinds, keys = scanned.items, scanned.kinds, scanned.keys
     batch = kinds == KIND_BATCH
     # A batch queue ignores a base or a count below 0.
@@ -90,7 +90,10 @@ def consumequeue_batch(scanned: ScannedRows, lmq: bool) -> pa.RecordBatch:
 
 
 def index_batch(scanned: ScannedRows, tag_index: bool) -> pa.RecordBatch:
-    """The index entries that dispatch puts, in its order. The columns must hold hashes. tag_index: whether tags are keys."""
+    """Return the index entries that dispatch puts, in its order.
+
+    The columns must hold hashes. tag_index: whether tags are keys.
+    """
     columns = scanned.columns
     rows = columns.rows[: columns.count]
     total = int(entry_counts(rows, tag_index).sum())

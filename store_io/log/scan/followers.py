@@ -28,7 +28,7 @@ class SegmentPlace:
     log_end: int
 
     def holds(self, phy_offset: int) -> bool:
-        """Whether that offset lies in it."""
+        """Say whether that offset lies in it."""
         return self.base_offset <= phy_offset < self.base_offset + self.size
 
 

@@ -40,7 +40,7 @@ _FIELDS = {faults.BODY_CRC: "BODYCRC", faults.SYS_FLAG: "SYSFLAG", faults.BODY_L
 
 
 def _place(row: np.void, field: str) -> tuple[int, int]:
-    """(first byte, end) of a header's field, in bytes of the segment."""
+    """Return (first byte, end) of a header's field, in bytes of the segment."""
     start = int(row["position"])
     if field == faults.PROPERTIES_LENGTH:
         return start + int(row["props_at"]) - 2, start + int(row["props_at"])
@@ -49,7 +49,7 @@ def _place(row: np.void, field: str) -> tuple[int, int]:
 
 
 def odd_header(path: str, row: np.void, key: QueueKey, window: SegmentWindow) -> tuple[list[Finding], list[TornProperties]]:
-    """The findings on a message with ODD_HEADER, and what a copy of it would have in common with it."""
+    """Return the findings on a message with ODD_HEADER, and what a copy of it would have in common with it."""
 
     def read(field: str, signed: bool = True) -> int:
         return int.from_bytes(window.read(*_place(row, field)), "big", signed=signed)
@@ -95,7 +95,7 @@ class StoreHosts:
         self._changes = 0  # of the host, among the messages of this part so far
 
     def feed(self, rows: np.ndarray, changes: bool) -> None:
-        """The next messages. changes: they are not all of one host."""
+        """Take the next messages. changes: they are not all of one host."""
         if not changes and len(self._runs) == 1 and self._runs[0][0] == rows["store_host"][0]:  # as in most segments
             host, before, first = self._runs[0]
             self._met[host] += len(rows)
@@ -141,7 +141,7 @@ class StoreHosts:
                 self._runs = [(left, before + later, self._runs[0][2])]
 
     def finish(self, window: SegmentWindow, keys: list[QueueKey]) -> None:
-        """No message follows."""
+        """End the stream of messages."""
         for row, _ in self._odd:
             if self._met[int(row["store_host"])] > 1:
                 continue
@@ -161,7 +161,7 @@ def torn_properties(row: np.void, data: bytes) -> TornProperties:
 
 
 def told_once(segments: Sequence[SegmentSummary]) -> Iterator[Finding]:
-    """The findings of these segments, those on copies of a message that is torn already as notes that name it."""
+    """Yield the findings of these segments, those on copies of a message that is torn already as notes that name it."""
     holders: dict[tuple[tuple[int, int, int], str], TornProperties] = {}  # the first with these
     origin: dict[tuple[str, int | None], int] = {}  # code and phy_offset of a copy -> of the message that it is a copy of
     for one in sorted((torn for segment in segments for torn in segment.torn), key=lambda torn: torn.phy_offset):

@@ -140,7 +140,7 @@ class OtherWalks:
             self._keyed, self._tagged = bool((rows["key_count"] > 0).any()), self._tagged or bool(flags & HAS_TAGS)
 
     def refused(self, position: int) -> None:
-        """The audit's walk met something that is no message: walks that came so far end there, or leave it there."""
+        """End the walks that came so far, or let them leave, where the audit's walk met something that is no message."""
         for one in list(self._together):
             self._refuses(one, position)
 
@@ -178,7 +178,7 @@ class OtherWalks:
 
 
 def by_own_rules(summary: SegmentSummary) -> SegmentSummary:
-    """A scan's summary as it is without the others that it followed."""
+    """Return a scan's summary as it is without the others that it followed."""
     runs = summary.runs
     if len(runs) and (runs["walk"] >= WALK_PART).any():
         runs = runs.copy()
@@ -187,8 +187,8 @@ def by_own_rules(summary: SegmentSummary) -> SegmentSummary:
 
 
 def by_other_rules(summary: SegmentSummary, number: int) -> SegmentSummary | None:
-    """The summary by the rules of the other of that number; None: it needs a scan of its own. Its index runs are those of the
-    scan: they do not show what a broker indexes by other rules."""
+    """Return the summary by the rules of the other of that number; None: it needs a scan of its own. Its index runs are those of
+    the scan: they do not show what a broker indexes by other rules."""
     other = summary.others[number]
     if other is None:
         return None

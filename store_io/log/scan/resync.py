@@ -81,7 +81,7 @@ class CandidateFrames:
         self.read, self.crc32 = frames.read, frames.crc32
 
     def properties(self, start: int, end: int) -> bytes:
-        """The deciding ones of the properties in bytes [start, end)."""
+        """Return the deciding ones of the properties in bytes [start, end)."""
         return deciding_parts(self.read(start, end), self._old_parser)
 
 
@@ -149,22 +149,22 @@ class Resync:
         return filler_size(self._framing, self._window.read(position, position + layout.FRAME_BYTES))
 
     def exact_filler(self, position: int) -> bool:
-        """Whether a filler with the right size is there."""
+        """Say whether a filler with the right size is there."""
         return self._filler_size(position) == self._size - position
 
     def _valid_size(self, position: int) -> int | None:
-        """The size of the frame there, if it holds a valid message."""
+        """Return the size of the frame there, if it holds a valid message."""
         verdict = self._check.verdict(self._candidates, position, self._size)
         return verdict.size if verdict.kind == VALID else None
 
     def _follows(self, position: int) -> bool:
-        """Whether what is there confirms that a message ends there."""
+        """Say whether what is there confirms that a message ends there."""
         return position < self._size and (
             self._zero_from(position) or self.exact_filler(position) or self._valid_size(position) is not None
         )
 
     def _looks_like_message(self, position: int) -> bool:
-        """A magic and the record's own address, whatever else is wrong with it."""
+        """Say whether a magic and the record's own address are there, whatever else is wrong."""
         record = position + self._record
         return names_place(self._window.read(record, record + layout.BODY_POSITION), self._base + record)
 
@@ -173,7 +173,7 @@ class Resync:
         return self._number(record + layout.PHY_OFFSET_POSITION, 8) == self._base + record
 
     def next_valid(self, start: int) -> int | None:
-        """The first position from `start` on at which messages, or the segment's filler, plausibly continue."""
+        """Return the first position from `start` on at which messages, or the segment's filler, plausibly continue."""
         window, at = self._window, int(start)
         header = self._record + layout.PHY_OFFSET_POSITION + 8
         framing = self._record, self._filler_start, self._framing.filler_magic_position
@@ -341,7 +341,7 @@ class Resync:
         return ResyncResult([extent], findings, end)
 
     def _at(self, code: Code, start: int, end: int, **more: Any) -> Finding:
-        """A finding on bytes [start, end) of the segment."""
+        """Return a finding on bytes [start, end) of the segment."""
         return Finding(code, self._path, start, end, **{"phy_offset": self._base + start} | more)
 
     def _finding(self, code: Code, start: int, end: int, verdict: Verdict, text: str) -> Finding:

@@ -18,19 +18,19 @@ Pieces = tuple[np.ndarray, np.ndarray]  # (bytes, where each row's piece begins 
 
 
 def topic_texts(refs: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
-    """Topics by their references, as a dictionary."""
+    """Return topics by their references, as a dictionary."""
     return pa.DictionaryArray.from_arrays(
         pa.array(np.ascontiguousarray(refs)), pa.array([topic for topic, _ in keys], pa.string())
     )
 
 
 def queue_ids(rows: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
-    """Queue ids of rows."""
+    """Return queue ids of rows."""
     return pa.array(np.array([queue_id for _, queue_id in keys], np.int32)[rows["topic_ref"]])
 
 
 def in_window(window: SegmentWindow, rows: np.ndarray) -> bool:
-    """Whether the window holds these rows' records. One larger than the window may be among them."""
+    """Say whether the window holds these rows' records. One larger than the window may be among them."""
     first, last = int(rows["position"][0]), int(rows["position"][-1]) + int(rows["total_size"][-1])
     return window.start <= first and last <= window.end
 
@@ -65,7 +65,7 @@ def part_texts(window: SegmentWindow, rows: np.ndarray, part: str) -> pa.Array:
 
 
 def gather_texts(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid: np.ndarray) -> pa.Array:
-    """Pieces of a buffer as texts, decoded as Java would."""
+    """Return pieces of a buffer as texts, decoded as Java would."""
     raw = gather_bytes(buffer, start, size, valid)
     texts = raw.view(pa.string())
     try:
@@ -88,7 +88,7 @@ def gather_bytes(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid:
 
 
 def _inside(buffer: np.ndarray, start: np.ndarray, size: np.ndarray) -> bool:
-    """Whether all pieces are parts of the buffer; empty ones are, wherever they begin."""
+    """Say whether all pieces are parts of the buffer; empty ones are, wherever they begin."""
     some = size > 0
     return bool(np.all(size >= 0) and np.all(start[some] >= 0) and np.all((start + size)[some] <= len(buffer)))
 

@@ -63,13 +63,16 @@ class SegmentEdges:
 
 
 def scan_edges(task: EdgeTask) -> list[SegmentEdges]:
-    """The edges of each file, in their order. Never raises over bytes; a file that cannot be read gives `problem` alone."""
+    """Return the edges of each file, in their order.
+
+    Never raises over bytes; a file that cannot be read gives `problem` alone.
+    """
     source = open_source(task.location)
     return [_edges(task, source, file) for file in task.files]
 
 
 def edge_digest(file: ByteFile) -> str:
-    """The digest of a file's length and of the bytes at both its ends."""
+    """Return the digest of a file's length and of the bytes at both its ends."""
     digest = hashlib.blake2b(file.size.to_bytes(8, "big"), digest_size=16)
     digest.update(file.read(0, EDGE_BYTES))
     digest.update(file.read(max(EDGE_BYTES, file.size - EDGE_BYTES), EDGE_BYTES))
@@ -77,7 +80,7 @@ def edge_digest(file: ByteFile) -> str:
 
 
 def first_record(window: SegmentWindow, broker: RecordCheck) -> FirstRecord:
-    """The segment's first record as the release's search for its start segment sees it."""
+    """Return the segment's first record as the release's search for its start segment sees it."""
     start = broker.framing.header_bytes
     fields = stored_fields(window.read(start, start + layout.BODY_POSITION))
     verdict = broker.verdict(window, 0, window.size)
@@ -108,7 +111,7 @@ def _edges(task: EdgeTask, source: ByteSource, file: MappedFile) -> SegmentEdges
 
 
 def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> list[Finding]:
-    """A segment begins with a message, with a filler, or is not written yet."""
+    """Report a segment that begins with no message and no filler, although it is written."""
     check = RecordCheck.audit_of(file.start, task.rules, file.path)
     verdict, record = check.verdict(window, 0, file.size), check.framing.header_bytes
     if verdict.kind in (VALID, END) or not any(window.read(0, record + layout.MIN_SIZE_V1_BYTES)):
@@ -130,6 +133,6 @@ def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> l
 def edge_tasks(
     store: int, location: StoreLocation, rules: BrokerRules, files: Sequence[MappedFile], count: int
 ) -> list[EdgeTask]:
-    """Tasks of `count` segments each."""
+    """Return tasks of `count` segments each."""
     parts = [tuple(files[at : at + count]) for at in range(0, len(files), count)]
     return [EdgeTask(store, location, rules, part) for part in parts]

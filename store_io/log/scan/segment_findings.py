@@ -26,7 +26,7 @@ class Span(NamedTuple):
 
 
 def message_finding(code: Code, span: Span, row: np.void, key: QueueKey, **more: Any) -> Finding:
-    """A finding on one message of queue `key`, a row of `message_columns`."""
+    """Return a finding on one message of queue `key`, a row of `message_columns`."""
     of: dict[str, Any] = {"phy_offset": int(row["phy_offset"]), "queue_offset": int(row["queue_offset"])}
     return Finding(code, *span, topic=key[0], queue_id=key[1], **of | more)
 
@@ -63,7 +63,7 @@ class Findings:
         self.add(finding)
 
     def room(self, code: Code, severity: str = "") -> bool:
-        """Whether another finding of this code would be kept. severity: as the finding has it."""
+        """Say whether another finding of this code would be kept. severity: as the finding has it."""
         return self._count[code, severity] < MAX_FINDINGS
 
     def ordered(self) -> list[Finding]:

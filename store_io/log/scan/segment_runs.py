@@ -315,7 +315,7 @@ class RunBuilder:
 
     @property
     def store_times(self) -> tuple[int, int]:
-        """Smallest and largest store time of the audit's messages; zeros without one."""
+        """Return smallest and largest store time of the audit's messages; zeros without one."""
         first, last = int(self._cursor[_FIRST_TIME]), int(self._cursor[_LAST_TIME])
         return (first, last) if first <= last else (0, 0)
 

@@ -131,7 +131,7 @@ class SegmentTask:
 
     @property
     def cost(self) -> int:
-        """How long it takes, as bytes that are read in that time: the dearest tasks begin first."""
+        """Return how long it takes, as bytes that are read in that time: the dearest tasks begin first."""
         messages = self.messages if self.messages >= 0 else self.size // USUAL_BYTES
         return self.size + BYTES_PER_MESSAGE * messages
 
@@ -144,7 +144,7 @@ class SegmentTask:
 
 
 def asks_of_properties(rules: BrokerRules) -> bool:
-    """Whether a broker with these settings refuses messages that lack a property."""
+    """Say whether a broker with these settings refuses messages that lack a property."""
     return rules.dup_info or rules.verify_property_crc and rules.check_crc
 
 
@@ -152,7 +152,7 @@ _OnRows = Callable[[int], int | None]  # given how many rows are in the columns;
 
 
 def scan_segment(task: SegmentTask, source: ByteSource | None = None, sink: DatasetSink | None = None) -> SegmentSummary:
-    """The segment's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone.
+    """Return the segment's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone.
 
     sink: gets what the audit's walk accepts.
     """
@@ -372,7 +372,7 @@ class _Scan:
         self.findings.add(message_finding(Code.PROPERTIES_MALFORMED, Span(self.task.path, start, end), row, key, message=text))
 
     def _parts(self, rows: np.ndarray) -> list[tuple[int, int, int]]:
-        """The batch as ranges of messages that the same walks met."""
+        """Return the batch as ranges of messages that the same walks met."""
         count, low = len(rows), 0
         if self.state == "before":
             at = self.broker_at + self.header
@@ -390,7 +390,7 @@ class _Scan:
         return [part for part in parts if part[0] < part[1]]
 
     def _accepted(self, rows: np.ndarray, check: RecordCheck) -> int:
-        """How many of these messages, which the audit accepts, a release's check does before it refuses one.
+        """Return how many of these messages, which the audit accepts, a release's check does before it refuses one.
 
         The audit's check is the strictest of all defaults, so only three rules of a release can refuse more: V2 before 5.1.0,
         and the two settings that ask for a property of their own.
@@ -405,7 +405,7 @@ class _Scan:
         return count
 
     def _refused_from(self, rows: np.ndarray, check: RecordCheck) -> int:
-        """Position of the first of these messages that the release refuses, or of what follows them."""
+        """Return position of the first of these messages that the release refuses, or of what follows them."""
         if not len(rows):
             return 0
         at, window, columns = int(rows["position"][0]) - self.header, self.window, Columns(len(rows) + 1)
@@ -424,7 +424,7 @@ class _Scan:
         return at
 
     def _audit_refused(self, position: int) -> None:
-        """The audit's walk met something that is no message at `position`: what does the broker's make of it?"""
+        """Note what the broker's walk makes of something that is no message, which the audit's walk met at `position`."""
         if self.state == "before" and position >= self.broker_at:
             self.state = "together" if position == self.broker_at else "apart"
         if self.state == "together":
@@ -552,7 +552,7 @@ class _Scan:
 
 
 def part_scan(base: SegmentTask, path: str, start: int, size: int) -> SegmentTask:
-    """A segment's task that decodes its messages and does nothing else."""
+    """Return a segment's task that decodes its messages and does nothing else."""
     return replace(
         base, path=path, base_offset=start, size=size, probe=False, index=None, digest=False, expect_queues=False,
         timers=None, not_after=0,
@@ -560,7 +560,7 @@ def part_scan(base: SegmentTask, path: str, start: int, size: int) -> SegmentTas
 
 
 def scan_all(scans: Sequence[SegmentTask], source: ByteSource, sink: DatasetSink) -> tuple[int, Gap | None]:
-    """(bytes read, why a segment could not be read) of a scan of these segments into the sink. Raises StoreError."""
+    """Return (bytes read, why a segment could not be read) of a scan of these segments into the sink. Raises StoreError."""
     read = 0
     for scan in scans:
         summary = scan_segment(scan, source, sink)

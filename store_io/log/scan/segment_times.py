@@ -31,7 +31,7 @@ class StoreTimes:
         self._open: list[np.void] | None = None  # a fall at the last message so far: the (up to) two before it, and it
 
     def feed(self, rows: np.ndarray, falls: np.ndarray) -> None:
-        """The next messages, and which of them fell by more than the tolerance."""
+        """Take the next messages, and which of them fell by more than the tolerance."""
         if self._open is not None:
             self._judge(self._open, rows[0])
             self._open = None
@@ -49,7 +49,7 @@ class StoreTimes:
         self._last = (self._last + rows[-2:].tobytes())[-2 * ROW_DTYPE.itemsize :]
 
     def finish(self) -> None:
-        """No message follows."""
+        """End the stream of messages."""
         if self._open is not None:
             self._judge(self._open, None)
 

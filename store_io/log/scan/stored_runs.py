@@ -36,7 +36,7 @@ def _rebuild(values: dict[str, Any], count: int = 0, packed: bytes = b"") -> Seg
 
 
 def pack_runs(runs: np.ndarray) -> bytes:
-    """Runs in little room."""
+    """Return runs in little room."""
     # Byte by byte across all runs: neighbours' high bytes are equal.
     planes = [
         np.ascontiguousarray(runs[name]).view(np.uint8).reshape(len(runs), -1).T.tobytes() for name in RUN_DTYPE.names or ()
@@ -113,14 +113,14 @@ class RunShelf:
         self._last: tuple[StoredSummary, np.ndarray] | None = None
 
     def of(self, summary: SegmentSummary) -> SegmentSummary:
-        """The summary, to be held."""
+        """Return the summary, to be held."""
         if self._held + len(summary.runs) <= MOST_HELD:
             self._held += len(summary.runs)
             return summary
         return StoredSummary(summary, self)
 
     def opened(self, summary: StoredSummary) -> np.ndarray:
-        """The runs of one."""
+        """Return the runs of one."""
         last = self._last
         if last is None or last[0] is not summary:
             last = self._last = None  # never two of them

@@ -97,7 +97,7 @@ class QueueChoice:
     named: frozenset[int] = frozenset()
 
     def bytes_of(self, file: MappedFile) -> int:
-        """How much of a segment is to be read, about."""
+        """Return how much of a segment is to be read, about."""
         end = file.start if self.ends is not None and file.path not in self.ends else (self.ends or {}).get(file.path)
         return file.size if end is None else min(file.size, end - file.start)
 
@@ -259,7 +259,7 @@ class _Queue:
         return read_entries(self._source, self._files, first, min(last, self._end))
 
     def _first_in_log(self, number: int) -> int:
-        """The first slot from this one on that is not passed over.
+        """Return the first slot from this one on that is not passed over.
 
         Passed over are slots that were filled up because the queue does not begin at 0, and entries that lead below the log.
         """
@@ -279,7 +279,7 @@ class _Queue:
             yield start
 
     def _before(self, first: int) -> None:
-        """The question begins before the queue's first entry."""
+        """Answer the part of the question that lies before the queue's first entry."""
         rows = self._rows(first, first + 1)
         if not len(rows) or not valid_entries(rows)[0]:
             raise _Unsound(f"no entry of {_name(self._key)} leads into the log")
@@ -287,7 +287,7 @@ class _Queue:
         self._log.all_before(int(rows[0]["phy_offset"]))
 
     def _beyond(self, stop: int) -> None:
-        """The question goes beyond the queue's last entry, which must be before `stop`."""
+        """Answer the part of the question that goes beyond the queue's last entry, which must be before `stop`."""
         for number in self._windows(stop, self._end):
             used = np.flatnonzero(_used(self._rows(number, number + WINDOW_ENTRIES)))
             if len(used) and number + used[0] == stop:

@@ -32,7 +32,7 @@ class KnownSegment:
     last: int
 
     def may_hold(self, store_times: Range) -> bool:
-        """Whether it holds a message of these times, or one before and one after them."""
+        """Say whether it holds a message of these times, or one before and one after them."""
         low, high = store_times
         return (high is None or self.first < high) and (low is None or self.last >= low)
 
@@ -69,7 +69,7 @@ def unchanged(store: OpenStore, earlier: EarlierTimes) -> EarlierTimes:
 
 
 def needed(files: Iterable[MappedFile], times: EarlierTimes, store_times: Range) -> list[MappedFile]:
-    """The files that may hold a message of these store times."""
+    """Return the files that may hold a message of these store times."""
     if store_times == ALL:
         return list(files)
     return [file for file in files if file.path not in times.segments or times.segments[file.path].may_hold(store_times)]

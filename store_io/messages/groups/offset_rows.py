@@ -101,7 +101,7 @@ class OffsetScan:
         return replace(self, part=part, parts=parts)
 
     def takes(self, one: _Offset) -> bool:
-        """Whether this is a row of this part that meets the conditions."""
+        """Say whether this is a row of this part that meets the conditions."""
         return (
             (self.groups is None or one.group in self.groups)
             and self.wanted.holds_queue(one.topic, one.queue_id)

@@ -76,7 +76,7 @@ class HalfStates:
 
     @property
     def all_ended(self) -> bool:
-        """Whether nothing further on can change the answer."""
+        """Say whether nothing further on can change the answer."""
         return not self._new and not (self.state == OPEN).any()
 
     def add(self, batch: pa.RecordBatch, stretch: tuple[int, int], most: int) -> int | None:
@@ -131,7 +131,7 @@ class HalfStates:
         self.end_time_ms = np.append(self.end_time_ms, np.zeros(more, np.int64))
 
     def _matches(self, kind: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(numbers of half messages, the ends that are theirs): of each end the last one before it with its key."""
+        """Return (numbers of half messages, the ends that are theirs): of each end the last one before it with its key."""
         count = len(self.phy_offset)
         known, rank = np.unique(self._keys[kind], return_inverse=True)
         sorted_places = np.sort(rank.astype(np.int64) * (count + 1) + np.arange(count))

@@ -73,7 +73,7 @@ def stretches(segments: Sequence[MappedFile], most: int = STRETCHES) -> list[tup
 
 
 def scan_transactions(scan: TransactionScan) -> Iterator[pa.RecordBatch]:
-    """The stretch's half messages in the order of the log. Raises as `scan_messages`."""
+    """Yield the stretch's half messages in the order of the log. Raises as `scan_messages`."""
     wanted = scan.wanted.narrowed(MessageFilter(topics=HALF_TOPICS))
     start: int | None = None
     while True:
@@ -114,7 +114,7 @@ def _messages(scan: TransactionScan, columns: tuple[str, ...], wanted: MessageFi
 
 
 def _sources_of(columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns of messages that these are made of."""
+    """Return the columns of messages that these are made of."""
     names = ["phy_offset", *(name for name in columns if name in MESSAGE_COLUMNS)]
     if _PROPERTIES.keys() & set(columns):
         names.append("properties")

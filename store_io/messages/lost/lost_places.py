@@ -75,7 +75,7 @@ def lost_places(audit: StoreAudit) -> LostPlaces:
 
 
 def _positions(parts: Sequence[np.ndarray], base_offset: int) -> np.ndarray:
-    """(first, last) position of each run, ascending. A run that does not store its own places is one record."""
+    """Return (first, last) position of each run, ascending. A run that does not store its own places is one record."""
     rows = np.concatenate(parts)
     first = rows["first_position"]
     last = np.where((rows["regular"] != 0) & (rows["records"] > 1), rows["last_phy_offset"] - base_offset, first)

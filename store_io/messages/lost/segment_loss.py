@@ -45,7 +45,7 @@ class Spared:
     unsure_from: int | None = None
 
     def why_not(self, topic: str, phy_offset: int) -> str | None:
-        """Why the lost message there is not to be sent; None: nothing speaks against it."""
+        """Return why the lost message there is not to be sent; None: nothing speaks against it."""
         if topic not in WAITING_TOPICS:
             return None
         if self.unsure_from is not None and phy_offset >= self.unsure_from:

@@ -99,7 +99,8 @@ class _Target:
 
 
 def sendable(row: Row, redaction: Redaction, spared: Spared = NONE_SPARED) -> Row:
-    """The line of a message. row: COLUMNS, properties as a mapping or as pairs, the body uncompressed. Any values are taken.
+    """Return the line of a message. row: COLUMNS, properties as a mapping or as pairs, the body uncompressed. Any values are
+    taken.
 
     spared: lost messages that are not to be sent again. Properties are pairs, not a JSON object: some parsers obey members of
     certain names, and a producer chooses these names.
@@ -141,7 +142,7 @@ def sendable(row: Row, redaction: Redaction, spared: Spared = NONE_SPARED) -> Ro
 
 
 def sendable_rows(batch: pa.RecordBatch, redaction: Redaction, spared: Spared = NONE_SPARED) -> Iterator[Row]:
-    """The line of each row of a batch that has COLUMNS."""
+    """Yield the line of each row of a batch that has COLUMNS."""
     for low in range(0, batch.num_rows, BATCH_ROWS):
         for row in batch.slice(low, BATCH_ROWS).to_pylist():
             yield sendable(row, redaction, spared)

@@ -89,7 +89,7 @@ class _Search:
         self._audit, self._places = audit, places
 
     def waiting(self) -> _Waiting:
-        """The lost messages of the waiting topics."""
+        """Return the lost messages of the waiting topics."""
         found = _Waiting()
         passed = self._audit.evidence.copy[CONFIG].tables.delay_offsets
         for batch in self._scan(_WAITING_COLUMNS, MessageFilter(topics=WAITING_TOPICS), True):
@@ -124,7 +124,7 @@ class _Search:
         return Spared(np.array(places, np.int64), numbers, waiting.unsure_from)
 
     def _copies(self, waiting: _Waiting) -> set[bytes]:
-        """The identities of which a message stays, with its entry, in the topic for which it waited."""
+        """Return the identities of which a message stays, with its entry, in the topic for which it waited."""
         wanted = {identity for _, identity in waiting.known}
         born = np.array(sorted(waiting.born), np.int64)
         found: set[bytes] = set()

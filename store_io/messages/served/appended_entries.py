@@ -75,7 +75,7 @@ class AppendedEntries:
         self._kept = {(queue.key, number): rows for (queue, number), rows in zip(wanted, found, strict=True)}
 
     def entries(self, queue: QueueState, number: int, piece: Piece, low: int, high: int) -> np.ndarray:
-        """Entries [low, high) of a piece, as ENTRY_DTYPE or BATCH_DTYPE."""
+        """Return entries [low, high) of a piece, as ENTRY_DTYPE or BATCH_DTYPE."""
         if piece.run < 0:
             rows = np.zeros(high - low, ENTRY_DTYPE)
             rows["size"] = consumequeue_layout.PRE_BLANK_SIZE
@@ -180,11 +180,11 @@ class AppendedEntries:
                 return
 
     def _header(self, scan: ScanId) -> int:
-        """Bytes of a frame before its record in the segment of that scan."""
+        """Return bytes of a frame before its record in the segment of that scan."""
         return framing_of(self.rules, self.audit.copy.loaded.segments[scan.segment].path).header_bytes
 
     def _walk(self, scan: ScanId, position: int, want_keys: bool) -> Iterator[_Walk]:
-        """The broker's own walk again, batch by batch, from a frame of it on."""
+        """Yield the broker's own walk again, batch by batch, from a frame of it on."""
         file = self.audit.copy.loaded.segments[scan.segment]
         reput = scan.kind == "reput"
         lenient = reput or scan.kind == "elect"
@@ -242,7 +242,7 @@ def _entries(parts: list[np.ndarray], batch: bool) -> np.ndarray:
 
 
 def _keys_of(rows: np.ndarray, hashes: np.ndarray, tag_index: bool) -> np.ndarray:
-    """The index entries of these messages, in order; `place` is not filled in."""
+    """Return the index entries of these messages, in order; `place` is not filled in."""
     of, places = entries_in_order(rows, tag_index)
     found = np.zeros(len(of), KEY_DTYPE)
     found["key_hash"] = hashes[places]

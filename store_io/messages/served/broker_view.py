@@ -98,11 +98,11 @@ class BrokerView:
         self._files.close()
 
     def bytes_at(self, path: str, position: int, size: int) -> bytes:
-        """Bytes of one of the store's files, fewer at its end."""
+        """Return bytes of one of the store's files, fewer at its end."""
         return self._files.open(path).read(position, size)
 
     def queues(self) -> dict[QueueKey, tuple[int, int]]:
-        """Every queue that the broker has, with the minimum and the maximum that it answers."""
+        """Return every queue that the broker has, with the minimum and the maximum that it answers."""
         return {key: (q.min_offset, q.max_offset) for key, q in sorted(self.memory.queues.items())}
 
     # ---- by queue ----------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class BrokerView:
         return size_total + size > TRANSFER_BYTES or message_total >= TRANSFER_MESSAGES
 
     def _entry_file(self, queue: QueueState, offset: int) -> tuple[QueueFile | None, int]:
-        """(the file that answers for this queue offset, the number of the first entry)."""
+        """Return (the file that answers for this queue offset, the number of the first entry)."""
         unit = queue.unit
         if queue.batch:
             return self._batch_entry(queue, offset)
@@ -210,7 +210,7 @@ class BrokerView:
         return offset + per_file - offset % per_file
 
     def _rows(self, queue: QueueState, file: QueueFile, first: int, count: int) -> np.ndarray:
-        """Entries [first, first + count) of the queue in this file: those on disk, then what dispatch put over them."""
+        """Return entries [first, first + count) of the queue in this file: those on disk, then what dispatch put over them."""
         unit = queue.unit
         begin, end = file.start // unit, (file.start + file.wrote) // unit
         low = begin + (first - begin) // BLOCK_ENTRIES * BLOCK_ENTRIES
@@ -236,7 +236,7 @@ class BrokerView:
 
     @staticmethod
     def _pieces_in(queue: QueueState, file: QueueFile, low: int, high: int) -> list[int]:
-        """The pieces that hold one of these entries of a file, the oldest first."""
+        """Return the pieces that hold one of these entries of a file, the oldest first."""
         pieces = queue.pieces.rows
         if not len(pieces):
             return []

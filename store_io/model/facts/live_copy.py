@@ -40,7 +40,7 @@ class LiveCopy:
         return self.holes or self.later
 
     def findings(self, log: lm.LogMap) -> Iterator[Finding]:
-        """First what the log itself shows."""
+        """Yield findings: first what the log itself shows."""
         if self.unwritten is not None:
             yield self.unwritten
         if self.later:
@@ -70,12 +70,12 @@ class LiveCopy:
 
 
 def _zeros_after(log: lm.LogMap) -> bool:
-    """Whether zeros follow the log's last message."""
+    """Say whether zeros follow the log's last message."""
     return bool(log.kind_at(np.array([log.data_end]))[0] == lm.UNWRITTEN)
 
 
 def _full(log: lm.LogMap) -> bool:
-    """Whether the last segment holds messages up to its end, or to a filler."""
+    """Say whether the last segment holds messages up to its end, or to a filler."""
     return log.start < log.data_end and (
         log.data_end == log.end
         or bool(log.kind_at(np.array([log.data_end]))[0] == lm.FILLER)

@@ -74,14 +74,14 @@ def _ledger_place(conf: dict[str, str], root: str, listing: StoreListing, rules:
 
 
 def _folders(given: str, root: str) -> list[str]:
-    """The folders that a value names, several of them joined by "," or ":"."""
+    """Return the folders that a value names, several of them joined by "," or ":"."""
     named = given.replace("\\", "/").replace("${" + _ROOT + "}", root or "~/store")
     parts = re.split(r",|(?<=\w\w):(?=\s*[/~])", named)  # D:/store is one folder
     return [posixpath.normpath(part.strip()) for part in parts if part.strip()]
 
 
 def _is_default(folder: str, root: str) -> bool:
-    """Whether the folder is the one below the root in which a broker looks if no line names another."""
+    """Say whether the folder is the one below the root in which a broker looks if no line names another."""
     if root:
         return folder == posixpath.normpath(f"{root}/{COMMITLOG}")
     return folder.endswith(f"/store/{COMMITLOG}") or folder == f"store/{COMMITLOG}"

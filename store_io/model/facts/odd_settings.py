@@ -51,7 +51,7 @@ class UnknownName(NamedTuple):
 
 
 def unknown_names(broker_conf: str | None, rules: BrokerRules) -> list[UnknownName]:
-    """The lines of a broker.conf that the release ignores for their names, each name once, in order."""
+    """Return the lines of a broker.conf that the release ignores for their names, each name once, in order."""
     last = {line.key: line.value for line in properties_of(broker_conf or "")}
     unknown = [key for key in sorted(last) if key not in ALL_DEFAULTS and not reads(key, rules.version)]
     compared = [key for key in unknown if key not in OF_TEMPLATES][:_MOST_COMPARED]
@@ -60,7 +60,7 @@ def unknown_names(broker_conf: str | None, rules: BrokerRules) -> list[UnknownNa
 
 
 def ignored_lines(broker_conf: str | None, rules: BrokerRules) -> list[str]:
-    """A sentence for each reason, without a full stop, of lines that a release ignores and that change no verdict."""
+    """Return a sentence for each reason, without a full stop, of lines that a release ignores and that change no verdict."""
     unknown = unknown_names(broker_conf, rules)
     told = {line.key for line in unknown if _changes(line, rules)} | set(OF_TEMPLATES)
     others = [line for line in unknown if line.key not in told]
@@ -90,7 +90,7 @@ def _known_elsewhere(line: UnknownName, rules: BrokerRules) -> str:
 
 
 def _changes(line: UnknownName, rules: BrokerRules) -> bool:
-    """Whether the line would change what a start does if its name were the one that was meant."""
+    """Say whether the line would change what a start does if its name were the one that was meant."""
     if line.meant not in ALL_DEFAULTS:
         return False
     return bool(taken_setting(line.meant, line.value.strip(), rules.version).value != ALL_DEFAULTS[line.meant])
@@ -148,7 +148,7 @@ def _repeated(lines: list[Property]) -> Iterator[_Odd]:
 
 
 def _misnamed(broker_conf: str | None, rules: BrokerRules) -> Iterator[_Odd]:
-    """Names that the release does not know, if the one that was meant changes a verdict."""
+    """Return names that the release does not know, if the one that was meant changes a verdict."""
     return (line.said(rules) for line in unknown_names(broker_conf, rules) if _changes(line, rules))
 
 

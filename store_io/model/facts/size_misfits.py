@@ -128,7 +128,7 @@ def _both(names: Iterable[str]) -> str:
 
 
 def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
-    """A note for each, at the first file that has another size."""
+    """Return a note for each, at the first file that has another size."""
     return [
         Finding(Code.SETTING_MISMATCH, m.file, expected=m.expected, actual=m.actual, message=f"{m.sentence}.", next=m.step)
         for m in misfits
@@ -136,8 +136,8 @@ def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
 
 
 def with_cause(findings: Iterable[Finding], misfits: Sequence[Misfit]) -> Iterator[Finding]:
-    """The findings, those that follow from a wrong broker.conf with that as their next step. One that has a step of its own
-    keeps it: it has another cause."""
+    """Return the findings, those that follow from a wrong broker.conf with that as their next step. One that has a step of its
+    own keeps it: it has another cause."""
     steps = {misfit.part: misfit.step for misfit in misfits}
     if not steps:
         return iter(findings)

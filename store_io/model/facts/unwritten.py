@@ -69,7 +69,7 @@ def _holes(segments: Iterable[SegmentSummary]) -> list[Hole]:
 
 
 def _to_a_page(extent: Extent) -> bool:
-    """Whether a damaged range begins with zeros that end at a page's edge."""
+    """Say whether a damaged range begins with zeros that end at a page's edge."""
     end = extent.start + extent.zeros
     edge = end // PAGE_BYTES * PAGE_BYTES
     return edge - extent.start >= LEAST_ZEROS and end - edge <= MOST_BEYOND
@@ -126,7 +126,7 @@ class Unwritten:
     counts: Sequence[int]
 
     def findings(self) -> list[Finding]:
-        """One per segment whose end is zero; zeros elsewhere are damage, which the scan has found."""
+        """Return one per segment whose end is zero; zeros elsewhere are damage, which the scan has found."""
         return [
             Finding(
                 Code.SEGMENT_UNWRITTEN,

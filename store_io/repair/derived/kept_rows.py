@@ -70,7 +70,7 @@ class QueuedRows:
         return self._rows[:count]
 
     def as_met(self) -> np.ndarray:
-        """The rows in the order of the log, and nothing waits any more. They are good until the next call."""
+        """Return the rows in the order of the log, and nothing waits any more. They are good until the next call."""
         count, self.count = self.count, 0
         return self._rows[:count]
 
@@ -88,7 +88,10 @@ class QueuedRows:
 
 
 def raw_index_entries(columns: Columns, tag_index: bool) -> np.ndarray:
-    """The index entries of these messages as RAW_DTYPE, in the order of dispatch. tag_index: whether the release puts tags."""
+    """Return the index entries of these messages as RAW_DTYPE, in the order of dispatch.
+
+    tag_index: whether the release puts tags.
+    """
     raw = np.empty(columns.key_hash_count, RAW_DTYPE)
     return raw[: _put_keys(columns.row_bytes, columns.count, int(tag_index), columns.key_hash, raw)]
 

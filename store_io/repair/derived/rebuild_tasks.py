@@ -236,7 +236,7 @@ class _Sink:
 
 
 def keys_of(segment: SegmentSummary) -> int:
-    """How many index entries the segment's messages have."""
+    """Return how many index entries the segment's messages have."""
     runs = segment.index_runs[segment.index_runs["walk"] & WALK_AUDIT != 0]
     return int(runs["keys"].sum()) if len(runs) else 0
 
@@ -248,7 +248,7 @@ def _fill(entries: np.ndarray, file: ByteFile, first: int) -> None:
 
 
 def _placed(shifts: Sequence[Shift], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(rows that get an entry, its number)."""
+    """Return (rows that get an entry, its number)."""
     if not shifts:
         return rows, rows["queue_offset"]
     places = rows["queue_offset"].copy()

@@ -64,7 +64,7 @@ class _Segment:
         return self.summary is not None and bool(message_extents(self.summary))
 
     def wanted(self, size: int) -> list[tuple[int, int]]:
-        """Ranges that are damaged or missing: the report is about them, not about fillers and the log's unwritten end."""
+        """Return ranges that are damaged or missing: the report is about them, not about fillers and the log's unwritten end."""
         if self.summary is None or not self.holds_messages:
             return [(0, size)]
         return sorted([*((e.start, e.end) for e in self.summary.extents if e.kind == EXTENT_DAMAGED), *self.doubtful])
@@ -129,7 +129,7 @@ class Donor:
         return row | {"sentence": _sentence(row) + (_LONGER if longer else "")}
 
     def _healed(self, base: int) -> _Segment:
-        """The segment, once the donor has given what it has for it."""
+        """Return the segment, once the donor has given what it has for it."""
         logs, summary = self.logs, self.logs.own.get(base)
         segment = _Segment(base, summary, _gaps(summary.extents if summary else [], logs.size))
         if summary is not None:
@@ -143,7 +143,7 @@ class Donor:
         return segment
 
     def _not_taken(self, segment: _Segment, count: int) -> Iterator[Row]:
-        """A row for each damaged range of which something is left; for `count` segments that neither copy has, one."""
+        """Yield a row for each damaged range of which something is left; for `count` segments that neither copy has, one."""
         size, path = self.logs.size, segment_path(segment.base)
         if count > 1:
             why = f"neither the copy nor the donor has these {count} segments"
@@ -166,7 +166,8 @@ class Donor:
     # ---- what is taken ---------------------------------------------------------------------------------------------
 
     def _doubtful(self, summary: SegmentSummary) -> Iterator[tuple[int, int]]:
-        """Messages whose properties no broker wrote: no checksum covers them, so that only another copy shows what they were."""
+        """Yield messages whose properties no broker wrote: no checksum covers them, so that only another copy shows what they
+        were."""
         doubtful = [(f.phy_offset or 0) - summary.base_offset for f in summary.findings if f.code == Code.PROPERTIES_MALFORMED]
         if doubtful:
             with self.logs.source.open(summary.path) as file:
@@ -203,7 +204,7 @@ class Donor:
     def _whole_messages(
         self, donor: ByteFile, base: int, extents: Sequence[Extent], gap: tuple[int, int]
     ) -> Iterator[tuple[int, int]]:
-        """Ranges of whole messages of the donor inside the gap."""
+        """Yield ranges of whole messages of the donor inside the gap."""
         check = RecordCheck.audit_of(base, self.logs.rules, segment_path(base))
         window = SegmentWindow(donor, donor.size, WINDOW_BYTES)
         for extent in extents:

@@ -23,23 +23,23 @@ WINDOW_BYTES = 1 << 20
 
 
 def segment_path(base: int) -> str:
-    """The path that a broker gives the segment."""
+    """Return the path that a broker gives the segment."""
     return f"{COMMITLOG}/{base:020d}"
 
 
 def filler(size: int) -> bytes:
-    """The head of a filler of that many bytes."""
+    """Return the head of a filler of that many bytes."""
     return size.to_bytes(4, "big") + MAGIC_BLANK_BYTES
 
 
 def message_extents(summary: SegmentSummary) -> list[Extent]:
-    """The ranges of the segment that hold messages."""
+    """Return the ranges of the segment that hold messages."""
     return [e for e in summary.extents if e.kind == EXTENT_MESSAGE]
 
 
 @contextlib.contextmanager
 def window_of(source: ByteSource, path: str) -> Iterator[SegmentWindow]:
-    """The segment, open to be read in parts."""
+    """Yield the segment, open to be read in parts."""
     with source.open(path) as file:
         yield SegmentWindow(file, file.size, WINDOW_BYTES)
 

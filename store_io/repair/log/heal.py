@@ -42,7 +42,7 @@ def heal_records(work: Work, audit: Audited) -> Healed:
 
 
 def _search(work: Work, audit: Audited, risk: float) -> tuple[list[Healing], int]:
-    """(what is decided of each damaged record, how many more places were not searched)."""
+    """Return (what is decided of each damaged record, how many more places were not searched)."""
     wanted = search_of(audit.copy, work.location, work.rules, audit.segments)
     answers = work.run(wanted.tasks, "healing") if wanted.tasks else []
     found = [judged(t, each, wanted.order, risk) for t, founds in zip(wanted.tasks, answers, strict=True) for each in founds]

@@ -51,12 +51,12 @@ class _Segment:
 
     @property
     def path(self) -> str:
-        """Its path in the new store."""
+        """Return its path in the new store."""
         return segment_path(self.base)
 
     @property
     def weight(self) -> int:
-        """Bytes of messages that stay."""
+        """Return bytes of messages that stay."""
         return sum(end - start for start, end in self.valid)
 
 
@@ -105,7 +105,7 @@ class _LogRepair:
         self.plan.edits.append(Edit(step, act))
 
     def _messages(self, segment: _Segment) -> int:
-        """How many of the segment's messages begin below the limit; bridges are none."""
+        """Return how many of the segment's messages begin below the limit; bridges are none."""
         assert segment.summary is not None
         limit = self.size if self.limit is None else self.limit - segment.base
         runs = message_runs(segment.summary)
@@ -115,8 +115,8 @@ class _LogRepair:
     # ---- which segments --------------------------------------------------------------------------------------------
 
     def _chosen(self) -> list[_Segment]:
-        """One segment per base, the one with most messages, those whose name and length fit; by base. `unblock` has given those
-        that hold a message the length."""
+        """Return one segment per base, the one with most messages, those whose name and length fit; by base. `unblock` has given
+        those that hold a message the length."""
         best: dict[int, _Segment] = {}
         for summary in self.summaries:
             if summary.size != self.size:
@@ -172,7 +172,7 @@ class _LogRepair:
         self._edit(step, lambda writer: writer.remove(entry.path))
 
     def _without_gaps(self, kept: list[_Segment]) -> list[_Segment]:
-        """The segments with those that are missing between them."""
+        """Return the segments with those that are missing between them."""
         first, last = kept[0].base, kept[-1].base
         missing = (last - first) // self.size + 1 - len(kept)
         if missing > MAX_NEW_SEGMENTS:

@@ -21,7 +21,7 @@ _REFUSED = ("dup_info", "property_crc_missing", "property_crc", "magic")
 
 
 def would_cut_again(audit: Audited, log: LogPlan) -> bool:
-    """Whether the release would not take messages that pass every check."""
+    """Say whether the release would not take messages that pass every check."""
     p = audit.prediction
     if p is None or not p.starts or not log.end or not audit.complete:
         return False

@@ -128,7 +128,7 @@ class TwoLogs:
         return ""
 
     def donor_continues(self) -> bool:
-        """Whether the donor has a message after the copy's last one."""
+        """Say whether the donor has a message after the copy's last one."""
         base = self.held[-1]
         end = message_extents(self.own[base])[-1].end
         for file, start in ((self.files.get(base), end), (self.files.get(base + self.size), 0)):
@@ -155,5 +155,5 @@ def _equal(own: ByteFile, donor: ByteFile, part: tuple[int, int]) -> bool:
 
 
 def _nothing(donor: ByteFile, start: int) -> bool:
-    """Whether the donor ends before that position: a slave whose log was shorter."""
+    """Say whether the donor ends before that position: a slave whose log was shorter."""
     return donor.size <= start or not any(donor.read(start, min(FRAME_BYTES, donor.size - start)))

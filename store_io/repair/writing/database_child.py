@@ -81,7 +81,7 @@ def _bytes(size: int) -> bytes:
 
 
 def _take(rocksdict: Any, database: Any, handles: dict[bytes, Any], last: Any) -> bool:
-    """One frame; whether another one follows. last: the last family."""
+    """Return one frame; whether another one follows. last: the last family."""
     kind, count, key_bytes, value_bytes = HEADER.unpack(_bytes(HEADER.size))
     if kind == FINISH:
         return False
@@ -100,7 +100,7 @@ def _take(rocksdict: Any, database: Any, handles: dict[bytes, Any], last: Any) -
 
 
 def _counted(database: Any, families: list[str]) -> dict[str, Any]:
-    """The whole, read back: for each entry its key's length, key, value's length and value, family after family."""
+    """Return the whole, read back: for each entry its key's length, key, value's length and value, family after family."""
     digest, found = hashlib.sha256(), {}
     for name in families:
         count, entries = 0, database.get_column_family(name).iter()

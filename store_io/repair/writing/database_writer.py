@@ -63,7 +63,7 @@ same last four bytes."""
 
 
 def frame(kind: bytes, keys: Sequence[bytes], values: Sequence[bytes]) -> bytes:
-    """Some entries as the process takes them."""
+    """Return some entries as the process takes them."""
     sizes = np.array([*map(len, keys), *map(len, values)], "<u4")
     return _packed(kind, sizes, b"".join(keys), b"".join(values))
 
@@ -123,16 +123,16 @@ class DatabaseWriter:
         self.add_frames(_packed(ENTRIES.kind, sizes, b"".join(part.tobytes() for part in keys), values.tobytes()))
 
     def add_pairs(self, kind: bytes, pairs: Sequence[tuple[bytes, bytes]]) -> None:
-        """Keys and values as frames of that kind have them."""
+        """Add keys and values as frames of that kind have them."""
         self.add_frames(frame(kind, [key for key, _ in pairs], [value for _, value in pairs]))
 
     def add_batch(self, kind: bytes, batch: Batch) -> None:
-        """Entries as another database gives them."""
+        """Add entries as another database gives them."""
         sizes = np.concatenate([np.diff(batch.key_ends, prepend=0), np.diff(batch.value_ends, prepend=0)]).astype("<u4")
         self.add_frames(_packed(kind, sizes, batch.keys.tobytes(), batch.values.tobytes()))
 
     def add_frames(self, data: bytes) -> None:
-        """Frames, as `frame` makes them; one may be in several calls."""
+        """Add frames, as `frame` makes them; one may be in several calls."""
         self._send(data)
 
     def finish(self, entries: int) -> WrittenDatabase:
@@ -173,7 +173,7 @@ class DatabaseWriter:
         return answer
 
     def _lost(self) -> WriteFailed:
-        """The error for a process that is not there any more."""
+        """Return the error for a process that is not there any more."""
         assert self._process is not None
         self._process.kill()
         how, memory = how_it_ended(self._process), f"it had at most {WRITER_BYTES >> 20} MiB of memory"

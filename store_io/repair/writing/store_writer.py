@@ -132,11 +132,11 @@ class StoreWriter:
 
     @property
     def location(self) -> StoreLocation:
-        """The store as it is now, to be read."""
+        """Return the store as it is now, to be read."""
         return StoreLocation(self.root)
 
     def workshop(self) -> str:
-        """A new, empty folder beside the new store, in which another program may write. Raises WriteFailed."""
+        """Return a new, empty folder beside the new store, in which another program may write. Raises WriteFailed."""
         path = os.path.join(self.folder, _WORKSHOP)
         with _write_errors(path):
             shutil.rmtree(path, ignore_errors=True)
@@ -145,7 +145,7 @@ class StoreWriter:
 
     @property
     def aside(self) -> StoreWriter:
-        """A writer for files that lie beside the new store while it is made, and are no part of it."""
+        """Return a writer for files that lie beside the new store while it is made, and are no part of it."""
         folder = os.path.join(self.folder, _ASIDE)
         return StoreWriter(folder, folder)
 
@@ -190,7 +190,7 @@ class StoreWriter:
 
     @property
     def published(self) -> bool:
-        """Whether the store has left the hidden folder for its place."""
+        """Say whether the store has left the hidden folder for its place."""
         try:
             os.lstat(self.root)
         except FileNotFoundError:
@@ -304,7 +304,7 @@ class StoreWriter:
             full = os.path.dirname(full)
 
     def _new(self, path: str) -> StoreFileWriter:
-        """A new, empty file, and the folders above it."""
+        """Return a new, empty file, and the folders above it."""
         full = self._full(path)
         with _write_errors(self._told(path)):
             self._make_folders(os.path.dirname(full))
@@ -317,7 +317,7 @@ class StoreWriter:
         return StoreFileWriter(self._told(path), descriptor, lambda: self.flushed.closed(full))
 
     def create(self, path: str, size: int) -> None:
-        """A new file of that many zeros, and the folders above it."""
+        """Create a file of that many zeros, and the folders above it."""
         with self._new(path) as file:
             file.resize(size)
 
@@ -332,7 +332,7 @@ class StoreWriter:
                 made.set_time(mtime_ns)
 
     def open(self, path: str) -> StoreFileWriter:
-        """An existing file, open to be written."""
+        """Return an existing file, open to be written."""
         with _write_errors(self._told(path)):
             return self._writing(path, os.open(self._full(path), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))
 
@@ -344,7 +344,7 @@ class StoreWriter:
             file.set_time(before)
 
     def put(self, path: str, data: bytes) -> None:
-        """A small file, in place of one that may be there."""
+        """Write a small file, in place of one that may be there."""
         self.remove(path)
         self.create(path, 0)
         self.write(path, 0, data)
@@ -490,7 +490,7 @@ class StoreFileWriter:
         return True
 
     def _take(self, file: ByteFile, at: int, end: int, reached: Reached) -> None:
-        """Bytes [at, end), which are data: by the system, else through a window in which zeros stay holes."""
+        """Copy bytes [at, end), which are data: by the system, else through a window in which zeros stay holes."""
         origin = file.descriptor()
         with _write_errors(self.path):
             while origin is not None and at < end:
@@ -523,7 +523,7 @@ def _nobody(position: int) -> None:
 
 @contextlib.contextmanager
 def _write_errors(path: str) -> Iterator[None]:
-    """Errors of the system raised as WriteFailed."""
+    """Raise errors of the system as WriteFailed."""
     try:
         yield
     except OSError as error:

@@ -124,7 +124,7 @@ class _TrialFile(BasicFile):
         return file.read_into(position, view[: end - position])
 
     def _first(self, find: Callable[[ByteFile, int], int], position: int) -> int:
-        """The first place that `find` sees inside of a part, else the file's end."""
+        """Return the first place that `find` sees inside of a part, else the file's end."""
         while position < self.size:
             file, end = self._part_at(position)
             found = find(file, position)
@@ -189,7 +189,7 @@ class TrialWriter(StoreWriter):
                 del live_tables[os.getpid(), inner.root]
 
     def another(self) -> contextlib.AbstractContextManager[TrialWriter]:
-        """A second trial from the same origin."""
+        """Return a second trial from the same origin."""
         return TrialWriter.below(os.path.dirname(self.folder), self.target, self.origin)
 
     @property
@@ -198,7 +198,7 @@ class TrialWriter(StoreWriter):
 
     @property
     def location(self) -> StoreLocation:
-        """The store as it is now, with what tasks have written into files that were made for them."""
+        """Return the store as it is now, with what tasks have written into files that were made for them."""
         if not self._current:
             self._saved += 1
             self._scratch.put(f"{TABLES}/{self._saved}", pickle.dumps(self._table, protocol=5))
@@ -226,7 +226,7 @@ class TrialWriter(StoreWriter):
             raise WriteFailed(f"{path}: cannot be written: it exists")
 
     def entry(self, path: str) -> TrialEntry:
-        """A file of the store."""
+        """Return a file of the store."""
         entry = self._table.get(path)
         if entry is None or entry.kind != "file":
             raise WriteFailed(f"{path}: cannot be written: there is no such file")
@@ -324,7 +324,7 @@ class _TrialFileWriter(StoreFileWriter):
 
 
 def _with(ranges: tuple[tuple[int, int], ...], start: int, end: int) -> tuple[tuple[int, int], ...]:
-    """The ranges with one more; those that touch are one."""
+    """Return the ranges with one more; those that touch are one."""
     low = bisect.bisect_left(ranges, start, key=lambda r: r[1])
     high = bisect.bisect_right(ranges, end, key=lambda r: r[0])
     if low < high:

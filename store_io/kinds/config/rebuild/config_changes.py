@@ -80,7 +80,7 @@ class ConfigChange:
 
     @property
     def lost(self) -> int:
-        """How many entries a form shows of a table that begins empty."""
+        """Return how many entries a form shows of a table that begins empty."""
         return max((row["count"] for row in self.not_kept), default=0) if self.emptied else 0
 
     @property
@@ -100,8 +100,8 @@ class ConfigChange:
 def config_changes(
     audit: Audited, delivered: Mapping[int, int], may_empty: bool = False, told_only: bool = False
 ) -> Iterator[ConfigChange]:
-    """The changes, file by file; also those that are left out, as nothing of the table can be read. Raises StoreError if a file
-    that is to be taken cannot be read.
+    """Yield the changes, file by file; also those that are left out, as nothing of the table can be read. Raises StoreError if a
+    file that is to be taken cannot be read.
 
     delivered: delay level -> the position after the last message of its queue whose delivery the log shows.
     may_empty: a table of which nothing can be read begins empty.
@@ -180,7 +180,7 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int],
 
 
 def _forms(audit: Audited, path: str, told_only: bool) -> list[Form]:
-    """All forms of the table, its files first."""
+    """Return all forms of the table, its files first."""
     others = audit.copy[CONFIG].other_forms.databases(path) if told_only else database_forms(audit.copy, path)
     return [*file_forms(audit.copy, path), *others]
 
@@ -224,7 +224,7 @@ def _made(
 
 
 def _emptied(audit: Audited, change: ConfigChange) -> ConfigChange:
-    """The table of which nothing can be read, empty."""
+    """Return the table of which nothing can be read, empty."""
     path, rules = change.path, config_rules(audit.copy.rules)
     data = None
     if path in _UNPROVEN:
@@ -271,7 +271,7 @@ def _is_gone(audit: Audited, path: str) -> bool:
 
 
 def _is_older(audit: Audited, path: str, done: Load) -> bool:
-    """Whether it is older than a .bak that can be read."""
+    """Say whether it is older than a .bak that can be read."""
     version = audit.copy[CONFIG].tables.backup_versions.get(path)
     if path != TOPICS or done.name != path or version is None or version <= done.counter:
         return False
@@ -298,7 +298,7 @@ def _add_topics(audit: Audited, rows: dict[str, Row]) -> list[str]:
 
 
 def _queues(row: Row) -> int:
-    """The larger number of queues; one that is no number counts as 0."""
+    """Return the larger number of queues; one that is no number counts as 0."""
     numbers = [str(row.get(name, 16)) for name in ("readQueueNums", "writeQueueNums")]
     return max((int(number) for number in numbers if number.isdecimal() and len(number) < 20), default=0)
 
@@ -331,6 +331,6 @@ def _first_entry(view: QueueView) -> int:
 
 
 def _counter(audit: Audited, path: str) -> int:
-    """One beyond those of the file and its .bak, so that nobody takes an older table for a newer one."""
+    """Return one beyond those of the file and its .bak, so that nobody takes an older table for a newer one."""
     config = audit.copy[CONFIG].tables
     return 1 + max(config.loads[path].counter, config.backup_versions.get(path, 0))

@@ -125,7 +125,7 @@ def positions(messages: Iterable[DelayedMessage], copies: Iterable[DelayedMessag
 
 
 def fix_config(work: Work, audit: Audited) -> Audited:
-    """The audit of the copy with these files. Raises StoreError. Notes in `work` what was written, or would be."""
+    """Return the audit of the copy with these files. Raises StoreError. Notes in `work` what was written, or would be."""
     if not work.request.fix_config:
         # Where the release does not start a repair by policy broker ends, and says that the option helps.
         if audit.starts:
@@ -143,7 +143,7 @@ def fix_config(work: Work, audit: Audited) -> Audited:
 
 
 def written_files(config: Sequence[Row]) -> list[str]:
-    """The files that rows of the report say to be replaced; the others stay as they are."""
+    """Return the files that rows of the report say to be replaced; the others stay as they are."""
     return [row["file"] for row in config if not row["left_out"]]
 
 

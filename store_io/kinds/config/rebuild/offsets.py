@@ -77,7 +77,10 @@ def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, rows:
 
 
 def _table(source: ByteSource, config: StoreConfig, path: str) -> Any:
-    """The content of the file that the audit took the offsets from, itself or its .bak; None without one. Raises StoreError."""
+    """Return the content of the file that the audit took the offsets from, itself or its .bak; None without one.
+
+    Raises StoreError.
+    """
     name = config.read_from.get(path)
     if name is None:
         return None
@@ -88,7 +91,7 @@ def _table(source: ByteSource, config: StoreConfig, path: str) -> Any:
 
 
 def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:
-    """How many offsets of the table were set back."""
+    """Return how many offsets of the table were set back."""
     changed = 0
     for row in groups:
         key, queue = f"{row['topic']}@{row['group']}", str(row["queue_id"])

@@ -33,8 +33,8 @@ class ShownTopic:
 
 
 def held_queues(views: Mapping[QueueKey, QueueView]) -> list[QueueKey]:
-    """Queues for which the log or an entry shows a message. One of the other kind than the table wants was not compared: its
-    files show it."""
+    """Return queues for which the log or an entry shows a message. One of the other kind than the table wants was not compared:
+    its files show it."""
     return [
         key
         for key, view in views.items()
@@ -43,7 +43,10 @@ def held_queues(views: Mapping[QueueKey, QueueView]) -> list[QueueKey]:
 
 
 def shown_topics(config: StoreConfig, views: Mapping[QueueKey, QueueView]) -> dict[str, ShownTopic]:
-    """Topics for which clients ask, with messages, and the retry topics of groups that have offsets there. Sorted by name."""
+    """Return topics for which clients ask, with messages, and the retry topics of groups that have offsets there.
+
+    Sorted by name.
+    """
     found: dict[str, ShownTopic] = defaultdict(ShownTopic)
     held = set(held_queues(views))
     topics = {topic for topic, _ in held}
@@ -58,7 +61,7 @@ def shown_topics(config: StoreConfig, views: Mapping[QueueKey, QueueView]) -> di
 
 
 def shown_groups(config: StoreConfig, topics: Iterable[str]) -> list[str]:
-    """Groups with offsets, or with a retry topic or one of dead messages. Sorted.
+    """Return groups with offsets, or with a retry topic or one of dead messages. Sorted.
 
     The retry topics of pop are named after group and topic: what begins with a group that has offsets is none of its own.
     """

@@ -69,7 +69,7 @@ def _is_held(layout: Layout, value: Any) -> bool:
 
 
 def _in_order(path: str, tables: Mapping[str, Mapping[Any, Any]], version: Row, rules: ConfigRules) -> Row:
-    """The parts of the file as a broker writes them, by their names."""
+    """Return the parts of the file as a broker writes them, by their names."""
     own = LAYOUTS[path][0].name
     parts: Row = dict(tables)
     if own == FILTERS:
@@ -96,7 +96,7 @@ def _carried_rows(layout: Layout, table: Mapping[Any, Any], bean: Bean, rules: C
 
 
 def _carried(row: Mapping[str, Any], bean: Bean, rules: ConfigRules) -> Row:
-    """An entry without what the release would refuse: such a field gets its default."""
+    """Return an entry without what the release would refuse: such a field gets its default."""
     found: Row = {}
     pairs = row.written if isinstance(row, Pairs) else row.items()
     for key, value in pairs:
@@ -116,14 +116,14 @@ def _carried(row: Mapping[str, Any], bean: Bean, rules: ConfigRules) -> Row:
 
 
 def _with_text_keys(value: Any) -> Any:
-    """A value whose keys are texts, as the release's parser has them."""
+    """Return a value whose keys are texts, as the release's parser has them."""
     if isinstance(value, dict) and not isinstance(value, Pairs):
         return {str(key): _with_text_keys(held) for key, held in value.items()}
     return [_with_text_keys(held) for held in value] if isinstance(value, list) else value
 
 
 def _is_plain(value: Any, depth: int = 8) -> bool:
-    """Whether it is written as it was read."""
+    """Say whether it is written as it was read."""
     if isinstance(value, bool | str):
         return True
     if isinstance(value, int):

@@ -136,7 +136,7 @@ def _beside(name: str, version: Version) -> Mapping[str, Any]:
 
 
 def beside(name: str, rules: ConfigRules) -> Mapping[str, Any]:
-    """Field -> kind, of all that the manager of this file reads beside its table."""
+    """Return field -> kind, of all that the manager of this file reads beside its table."""
     return _beside(name, rules.version)
 
 

@@ -101,7 +101,7 @@ class Pairs(dict[str, Any]):
 
 
 def decimal_of(text: str) -> Decimal:
-    """A decimal number, bounded so that arithmetic with it is cheap. Raises ConfigFault."""
+    """Return a decimal number, bounded so that arithmetic with it is cheap. Raises ConfigFault."""
     digits, _, exponent = text.lower().partition("e")
     if len(digits) > MAX_DIGITS or len(exponent.lstrip("+-")) > MAX_EXPONENT_DIGITS:
         raise ConfigFault(TOO_MANY_DIGITS, known=False)
@@ -188,7 +188,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _position_of(fault: int, text: str, data: bytes) -> int:
-    """The byte of `data` at that place of the text, which has quotes around the keys that came without."""
+    """Return the byte of `data` at that place of the text, which has quotes around the keys that came without."""
     after, added = len(text[:fault].encode("utf-8")), 0
     for match in _TOKEN.finditer(data):
         if match[2] is not None:
@@ -226,7 +226,7 @@ def never_closed(data: bytes) -> bool:
 
 
 def parse_tolerant(data: bytes, rules: ConfigRules) -> Any:
-    """The object that the release's parser makes of the text, or `Nothing`. Raises ConfigFault.
+    """Return the object that the release's parser makes of the text, or `Nothing`. Raises ConfigFault.
 
     Keys are texts, an integer key too; of repeated ones the last counts.
     """
@@ -352,7 +352,7 @@ class _Reader:
         return self._text[self._at : self._at + 1] if self._at == start else character
 
     def _value(self) -> Any:
-        """The value here, with all that is in it."""
+        """Return the value here, with all that is in it."""
         open_values: list[tuple[Any, str]] = []  # each with the key under which its next value belongs
         while True:
             self._depth = len(open_values)
@@ -392,7 +392,7 @@ class _Reader:
             holder.append(value)
 
     def _single(self) -> tuple[Any, bool]:
-        """(a value, whether it was only opened)"""
+        """Return (a value, whether it was only opened)"""
         character = self._next()
         if character in ("{", "["):
             self._at += 1
@@ -437,7 +437,7 @@ class _Reader:
         return Suffixed(number, letter) if letter else number
 
     def _next_place(self, holder: Any) -> str | None:
-        """The key of the next value of an object, "" in a list; None at its end, which is read."""
+        """Return the key of the next value of an object, "" in a list; None at its end, which is read."""
         end = "}" if isinstance(holder, dict) else "]"
         character = self._key_next() if end == "}" else self._next()
         while character == ",":
@@ -553,7 +553,7 @@ class _Reader:
         return character
 
     def _check_type(self, holder: Any) -> None:
-        """A class named in the text: fastjson 1 refuses what it does not allow, fastjson2 reads on."""
+        """Judge a class named in the text: fastjson 1 refuses what it does not allow, fastjson2 reads on."""
         if isinstance(holder, dict) and isinstance(holder.get("$ref"), str):
             self._doubt("$ref refers to another part")
         if self._rules.ignores_types or not isinstance(holder, dict) or "@type" not in holder:

@@ -103,7 +103,10 @@ class ShownTable:
 def show_held(
     source: ByteSource, files: Sequence[StoreFile], place: TablePlace, layout: Layout, rules: ConfigRules
 ) -> ShownTable | None:
-    """All that can be read there, up to bad bytes; None without such a table. rules: how values are parsed. Raises StoreError."""
+    """Return all that can be read there, up to bad bytes; None without such a table.
+
+    rules: how values are parsed. Raises StoreError.
+    """
     database = find_database(files, place.folder)
     if database.absent:
         return None
@@ -291,7 +294,7 @@ def _take_batch(batch: Batch, taken: records.Records) -> None:
 
 
 def _decoded(decode: Decode, named: Row, rules: ConfigRules) -> dict[Any, Any]:
-    """The entries of a table as a file of config/ would name it. Raises _BadValue, _UnknownValue."""
+    """Return the entries of a table as a file of config/ would name it. Raises _BadValue, _UnknownValue."""
     try:
         return decode(named, rules).entries
     except NotExact as why:

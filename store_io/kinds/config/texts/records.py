@@ -44,7 +44,7 @@ def version_of(value: bytes) -> Row:
 
 
 def key_range(number: int) -> tuple[bytes, bytes]:
-    """The entries of a table: from the first key to before the second."""
+    """Return the entries of a table: from the first key to before the second."""
     head = b"\x01" + struct.pack(">H", number)
     return head + _ENTRY, head + b"\x03"
 
@@ -86,7 +86,7 @@ class Records:
         self.named[name] = self._hook(read)
 
     def words(self, key: bytes) -> str:
-        """The entry at that key, as a sentence names it."""
+        """Return the entry at that key, as a sentence names it."""
         try:
             name, at = _name(key, 4)
             if not self.are_offsets:

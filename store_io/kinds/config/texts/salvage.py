@@ -118,7 +118,7 @@ def salvaged(data: bytes, layouts: Sequence[Layout]) -> Salvaged:
 
 
 def entries_of(table: Mapping[Any, Any], layout: Layout) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """(keys, value) of each entry of a nested table."""
+    """Yield (keys, value) of each entry of a nested table."""
     yield from _entries(table, len(layout.levels), ())
 
 
@@ -139,14 +139,14 @@ def put_entry(table: dict[Any, Any], keys: Sequence[Any], value: Any, keep: bool
 
 
 def entry_at(table: Mapping[Any, Any], keys: Sequence[Any]) -> Any:
-    """The entry at that place; None without one."""
+    """Return the entry at that place; None without one."""
     for key in keys[:-1]:
         table = table.get(key) or {}
     return table.get(keys[-1])
 
 
 def entry_name(layout: Layout, keys: Sequence[Any]) -> str:
-    """An entry as a list names it, by its variable keys."""
+    """Return an entry as a list names it, by its variable keys."""
     shown = [str(key) for key, level in zip(keys, layout.levels, strict=False) if level in (TEXT, INT)]
     return ", ".join(shown)
 
@@ -313,7 +313,7 @@ class _Reader:
             self._damage(1)
 
     def _leave_lists(self, frame: _Frame) -> _Frame:
-        """The object around lists whose bracket is missing."""
+        """Return the object around lists whose bracket is missing."""
         while not frame.is_object and len(self._frames) > 2:
             self._damage(1)
             if self._frames[-1] is not frame:
@@ -415,7 +415,7 @@ class _Reader:
         self._frames.append(_Frame(is_object, table, path, keeps))
 
     def _place(self, frame: _Frame) -> tuple[Layout | None, tuple[Any, ...]]:
-        """(the table, the keys below it) of the value that opens there."""
+        """Return (the table, the keys below it) of the value that opens there."""
         if not frame.is_object:
             return frame.table, (*frame.path, 0)
         named = self._by_name.get(frame.key) if isinstance(frame.key, str) else None
@@ -438,7 +438,7 @@ class _Reader:
         return (None if self._unsure else _OTHER), (*frame.path, frame.key)
 
     def _is_past(self, table: Layout | None) -> bool:
-        """Whether another table of its shape was named since it was, so that a bracket before was lost."""
+        """Say whether another table of its shape was named since it was, so that a bracket before was lost."""
         return table is not None and table is not self._section and _alike(table, self._section)
 
     def _close(self, frame: _Frame) -> None:
@@ -477,7 +477,7 @@ class _Reader:
             frame.held.append(value)
 
     def _offer(self, frame: _Frame, key: Any, value: Any) -> None:
-        """An entry, if this pair is one."""
+        """Take the pair as an entry, if it is one."""
         if not frame.is_object or frame.table is _OTHER:
             return
         path = (*frame.path, key)
@@ -508,7 +508,10 @@ class _Reader:
     # ---- damage --------------------------------------------------------------------------------------------------------
 
     def _damage(self, size: int) -> None:
-        """Bytes that are no JSON, or not in their place: the pair there does not count. After many the brackets do not either."""
+        """Note bytes that are no JSON, or not in their place: the pair there does not count.
+
+        After many the brackets do not either.
+        """
         self._garbage += size
         self._drop(self._frames[-1])
         if self._garbage > _MOST_GARBAGE or len(self._frames) == 1:
@@ -539,7 +542,7 @@ class _Reader:
 
     @property
     def _unsure(self) -> bool:
-        """Whether the place of an entry alone does not say what it is."""
+        """Say whether the place of an entry alone does not say what it is."""
         return self._damaged or self._by_shape
 
     def _give_up_open(self) -> None:
@@ -574,7 +577,7 @@ def _alike(one: Layout, other: Layout) -> bool:
 
 
 def _misplaced(layout: Layout, path: Sequence[Any]) -> bool:
-    """Whether no broker writes an object there in a table of offsets."""
+    """Say whether no broker writes an object there in a table of offsets."""
     return layout.levels == (TEXT, INT) and not layout.fields and (len(path) > 1 or not _is_entry_key(path[0]))
 
 

@@ -96,29 +96,29 @@ class Form:
 
     @property
     def own(self) -> dict[Any, Any]:
-        """The file's own table."""
+        """Return the file's own table."""
         return self.tables.get(LAYOUTS[self.path][0].name, {})
 
     @property
     def count(self) -> int:
-        """Entries of the file's own table."""
+        """Return entries of the file's own table."""
         return sum(1 for _ in entries_of(self.own, LAYOUTS[self.path][0]))
 
 
 def own_forms(copy: Copy, path: str) -> list[Form]:
-    """The file and its .bak. Never raises over bytes."""
+    """Return the file and its .bak. Never raises over bytes."""
     return _of_files(copy, path, (path, path + BACKUP))
 
 
 def file_forms(copy: Copy, path: str) -> list[Form]:
-    """All forms that are files, the file and its .bak first. Never raises over bytes."""
+    """Return all forms that are files, the file and its .bak first. Never raises over bytes."""
     other = OTHER_FILE.get(path)
     others = (other, other + BACKUP) if other else ()
     return [*own_forms(copy, path), *_of_files(copy, path, (f"{path}.tmp", *others))]
 
 
 def database_forms(copy: Copy, path: str) -> list[Form]:
-    """All forms that are databases. Never raises over bytes."""
+    """Return all forms that are databases. Never raises over bytes."""
     found = []
     for number in range(len(all_places(path))):
         with failed_reads() as failed:

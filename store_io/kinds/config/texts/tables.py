@@ -75,7 +75,7 @@ def groups_of(read: Any, rules: ConfigRules) -> Table:
 
 
 def _rows_of(read: Any, name: str, rows: _Rows, others: Mapping[str, Any], rules: ConfigRules) -> Table:
-    """A table of names whose entries are added to what is there, with the version that goes with them."""
+    """Return a table of names whose entries are added to what is there, with the version that goes with them."""
     fields = {name: ANY, **others}
     entries: dict[str, Row] = {}
     named, version, fails = False, None, ""
@@ -90,7 +90,7 @@ def _rows_of(read: Any, name: str, rows: _Rows, others: Mapping[str, Any], rules
 
 
 def offsets_of(read: Any, rules: ConfigRules) -> Table:
-    """(group, topic, queue id) -> offset. The maps of what was read are emptied, so that nothing is held twice."""
+    """Return (group, topic, queue id) -> offset. The maps of what was read are emptied, so that nothing is held twice."""
     return _offsets_of(read, (OFFSETS,), rules)
 
 
@@ -137,7 +137,7 @@ def _offsets_of(read: Any, names: tuple[str, ...], rules: ConfigRules) -> Table:
 
 
 def _joined(tables: Mapping[str, dict[Offset, int]]) -> dict[Offset, int]:
-    """Both tables as one. A topic and group in both has only what the light queues' table says."""
+    """Return both tables as one. A topic and group in both has only what the light queues' table says."""
     offsets, light = tables.get(OFFSETS, {}), tables.get(LMQ_OFFSETS)
     if not light:
         return offsets
@@ -156,7 +156,7 @@ def _take_offsets(key: str, held: Any, found: dict[Offset, int], texts: dict[str
 
 
 def delays_of(read: Any, rules: ConfigRules) -> Table:
-    """Level -> offset."""
+    """Return level -> offset."""
     if isinstance(read, Nothing):
         return Table({}, written=False)
     fields = {OFFSETS: ANY, **beside("delayOffset.json", rules)}
@@ -288,7 +288,7 @@ def _fields(read: Any, fields: Mapping[str, Any], rules: ConfigRules) -> Iterato
 
 
 def _named(held: Any, rules: ConfigRules) -> dict[str, Any]:
-    """A map of names."""
+    """Return a map of names."""
     table = _map(held)
     if isinstance(table, Pairs):
         taken(table, MapOf(ANY, nulls=True), rules)
@@ -302,7 +302,7 @@ def _map(held: Any) -> dict[str, Any]:
 
 
 def _numbers(held: Mapping[str, Any], rules: ConfigRules) -> Iterable[tuple[int, int]]:
-    """A map of integers, as a broker writes it or not."""
+    """Return a map of integers, as a broker writes it or not."""
     if not isinstance(held, Pairs) and all(_is_written(key, offset) for key, offset in held.items()):
         return [(int(key), offset) for key, offset in held.items()]
     made = taken(held, QUEUE_OFFSETS, rules)
@@ -310,7 +310,7 @@ def _numbers(held: Mapping[str, Any], rules: ConfigRules) -> Iterable[tuple[int,
 
 
 def _is_written(key: str, offset: Any) -> bool:
-    """Whether a broker writes such an entry."""
+    """Say whether a broker writes such an entry."""
     return type(offset) is int and -_LONG <= offset < _LONG and key.isdecimal() and len(key) <= 9 and key.isascii()
 
 
@@ -322,7 +322,7 @@ def _entry(held: Any, rules: ConfigRules) -> int:
 
 
 def _no_version(version: Row | None) -> str:
-    """Why a manager cannot take this version over; "" if it can."""
+    """Return why a manager cannot take this version over; "" if it can."""
     if version is None:
         return "dataVersion is null"
     return "the counter of dataVersion is null" if version.get("counter", 0) is None else ""
@@ -333,7 +333,7 @@ def _counter_of(version: Row | None) -> int:
 
 
 def integer(value: Any, bits: int) -> int:
-    """The value as a number of that many bits. Raises ConfigFault if a parser takes it for none."""
+    """Return the value as a number of that many bits. Raises ConfigFault if a parser takes it for none."""
     limit = 1 << (bits - 1)
     if type(value) is int and -limit <= value < limit:
         return value

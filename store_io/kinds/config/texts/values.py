@@ -115,7 +115,7 @@ def taken(value: Any, kind: Any, rules: ConfigRules) -> Any:
 
 
 def is_written(value: Any, kind: Any) -> bool:
-    """Whether a broker writes such a value for a field of this kind; null is left out there."""
+    """Say whether a broker writes such a value for a field of this kind; null is left out there."""
     if isinstance(kind, Seldom):
         return is_written(value, kind.kind)
     if isinstance(kind, Bean):
@@ -180,7 +180,7 @@ def _bean(value: Any, kind: Bean, rules: ConfigRules) -> dict[str, Any] | None:
 
 
 def fields_of(read: Mapping[str, Any], kind: Bean, rules: ConfigRules) -> Iterator[tuple[str, Any]]:
-    """(field, value as it is written) of each that the release takes, in the order of the text. Raises ConfigFault."""
+    """Yield (field, value as it is written) of each that the release takes, in the order of the text. Raises ConfigFault."""
     pairs: Iterable[tuple[str, Any]] = read.items()
     if isinstance(read, Pairs):
         pairs = read.written
@@ -203,7 +203,7 @@ def fields_of(read: Mapping[str, Any], kind: Bean, rules: ConfigRules) -> Iterat
 
 
 def _pass_over(key: str, value: Any, exact: bool, rules: ConfigRules) -> None:
-    """The value of a field that is not known: read as JSON alone. exact: the text is known to the sign. Raises ConfigFault."""
+    """Read the value of an unknown field as JSON alone. exact: the text is known to the sign. Raises ConfigFault."""
     if not exact and is_integer(key):
         raise NotExact(f"{key}: with quotes or without")
     todo = [value]
@@ -227,7 +227,7 @@ def _pass_over(key: str, value: Any, exact: bool, rules: ConfigRules) -> None:
 
 
 def is_integer(key: str) -> bool:
-    """Whether the key is written as an integer."""
+    """Say whether the key is written as an integer."""
     return key.lstrip("-").isdecimal()
 
 

@@ -16,7 +16,7 @@ from store_io.broker.settings.config_rules import ConfigRules
 
 
 def config_text(held: Row, rules: ConfigRules) -> bytes:
-    """The text of a file. A map with integers for keys is one of offsets, which fastjson 1 writes on one line."""
+    """Return the text of a file. A map with integers for keys is one of offsets, which fastjson 1 writes on one line."""
     return "".join(_value(held, rules, 0)).encode("utf-8")
 
 
@@ -58,7 +58,7 @@ def _lines(opening: str, rows: Iterator[list[str]], closing: str, depth: int) ->
 
 
 def _text(value: str) -> str:
-    """A half of a surrogate pair, which no UTF-8 has, goes as an escape."""
+    """Return the text with an escape for half of a surrogate pair, which no UTF-8 has."""
     halves = any("\ud800" <= character <= "\udfff" for character in value)
     return json.dumps(value, ensure_ascii=halves)
 
@@ -69,7 +69,7 @@ def version_row(counter: int, time_ms: int, rules: ConfigRules) -> Row:
 
 
 def topic_row(name: str, queues: int, attributes: Mapping[str, str], rules: ConfigRules) -> Row:
-    """A topic that clients may read and write."""
+    """Return a topic that clients may read and write."""
     return {
         **({"attributes": dict(attributes)} if rules.attributes else {}),
         "order": False, "perm": 6, "readQueueNums": queues, "topicFilterType": "SINGLE_TAG", "topicName": name, "topicSysFlag": 0,
@@ -78,7 +78,7 @@ def topic_row(name: str, queues: int, attributes: Mapping[str, str], rules: Conf
 
 
 def group_row(name: str, rules: ConfigRules) -> Row:
-    """A group with the settings of one that a broker makes by itself."""
+    """Return a group with the settings of one that a broker makes by itself."""
     row: Row = {"brokerId": 0, "consumeBroadcastEnable": True, "consumeEnable": True, "consumeFromMinEnable": True}
     if rules.attributes:
         row = {
