@@ -69,7 +69,7 @@ def can_write(store: SampleStore) -> bool:
 
 
 def _put_pairs(databases: dict[Path, Any], folder: Path, part: Pairs) -> None:
-    """Into the database of the folder, which is made with the first of them."""
+    """Put them into the database of the folder, which is made with the first of them."""
     import rocksdict
 
     if folder not in databases:

@@ -195,7 +195,7 @@ class AuditTimes:
 
 
 def measure_audits(started: Session, root: Path, out: Path, rounds: int, datasets: bool) -> AuditTimes:
-    """Audits of one store in one session, which has done nothing yet. All rounds add to the same tables."""
+    """Run audits of one store in one session, which has done nothing yet. All rounds add to the same tables."""
     asked = AuditOptions((StoreArgument(root.name, str(root), RELEASE),), str(out))
     everything = replace(asked, write=frozenset(DATASETS))
     first = sum(_one_audit(started, replace(asked, run_id="first")))
@@ -358,7 +358,8 @@ def measure_repair(
 
 
 def command_variables() -> dict[str, str]:
-    """For a command as users type it: without variables that change Python, as one that keeps no compiled modules does."""
+    """Return variables for a command as users type it: without those that change Python, as one that keeps no compiled modules
+    does."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**known, "STORE_AUDIT_HOME": str(environment.home())}
 

@@ -16,7 +16,7 @@ WORSE = 1.10  # times the kept ratio
 
 
 def read(path: str) -> dict[str, dict[str, float]]:
-    """Kind of processor -> name -> ratio. Raises UsageError for any other file."""
+    """Return kind of processor -> name -> ratio. Raises UsageError for any other file."""
     try:
         with open(path, encoding="utf-8") as file:
             kept = json.load(file)["processors"]

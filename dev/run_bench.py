@@ -251,7 +251,7 @@ def _drop(root: Path, asked: Asked) -> None:
 
 
 def _check_room(asked: Asked, folder: Path) -> None:
-    """Derived files and datasets are up to as large again."""
+    """Refuse a folder without room enough: derived files and datasets are up to as large again."""
     kinds = asked.kinds_size if "kinds" in asked.parts else 0
     repaired = 2 * asked.audit_size if "repair" in asked.parts else 0
     largest = 2 * max(asked.size if "scan" in asked.parts else 0, kinds, repaired, asked.audit_size + asked.large)

@@ -29,7 +29,7 @@ WITHOUT_SPARK = [*_PYTEST, "-n", "2", "--dist", "loadfile", "-m", f"not spark an
 
 
 def run(command: Command) -> int:
-    """Everything, or pytest alone with the arguments that were given."""
+    """Run everything, or pytest alone with the arguments that were given."""
     if command.arguments:
         return _run("pytest", ["-m", "pytest", *command.arguments])
     with tempfile.TemporaryFile() as kept:

@@ -165,7 +165,7 @@ class TimerMessages:
         return found
 
     def files(self, topic: str) -> Iterator[Piece]:
-        """Timer log, wheel and checkpoint, when the timer has taken them all and delivered none. topic: their real one."""
+        """Yield timer log, wheel and checkpoint, when the timer has taken them all and delivered none. topic: their real one."""
         numbers = np.arange(self.count, dtype=np.int64)
         slots = min(self.count, TIMER_SECONDS)
         units = np.zeros(self.count, UNIT_DTYPE)
@@ -191,7 +191,7 @@ class TimerMessages:
 
 
 def due_times(first_time: int, count: int) -> np.ndarray:
-    """When each timer is due, ms: one second after the other, and again."""
+    """Return when each timer is due, ms: one second after the other, and again."""
     begin = first_time // 1000 * 1000 + 60_000
     found: np.ndarray = begin + np.arange(count, dtype=np.int64) % TIMER_SECONDS * 1000
     return found

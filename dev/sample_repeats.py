@@ -287,7 +287,7 @@ class _Bytes(BasicFile):
         return len(part)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 class _Segment(BasicFile):
@@ -372,4 +372,4 @@ class _QueueFile(BasicFile):
         return min(self.size, max(position + 1, self._end * _UNIT - self._start))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""

@@ -205,7 +205,7 @@ def topic_table(queues: Mapping[str, int]) -> Row:
 
 @njit(cache=True, nogil=True)
 def _mix(value):  # type: ignore[no-untyped-def]
-    """splitmix64 of a number: what is random about a message depends on nothing but its number."""
+    """Return splitmix64 of a number: what is random about a message depends on nothing but its number."""
     value = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -227,7 +227,7 @@ def _copy(out, at, data):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _hash(out, low, high, value):  # type: ignore[no-untyped-def]
-    """IndexFile.indexKeyHashMethod of a key, continued from the hash of what precedes it."""
+    """Return IndexFile.indexKeyHashMethod of a key, continued from the hash of what precedes it."""
     for i in range(low, high):
         value = (value * 31 + out[i]) & 0xFFFFFFFF
     if value >= 0x80000000:

@@ -91,7 +91,7 @@ class Asked:
 
 
 def run(command: Command) -> int:
-    """Export; 0 once the manifest is written."""
+    """Export messages; return 0 once the manifest is written."""
     asked = read_arguments(command)
     if is_uri(asked.to):
         return _to_uri(asked, command.spark)

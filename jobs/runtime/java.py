@@ -31,7 +31,7 @@ class JavaRuntime:
 
 
 def find_java(kept: Path) -> JavaRuntime | None:
-    """JAVA_HOME's Java or the one on PATH, if it is of a tested release.
+    """Return JAVA_HOME's Java or the one on PATH, if it is of a tested release.
 
     kept: as for `ask_java`.
     """

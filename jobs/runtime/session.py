@@ -98,7 +98,7 @@ class Session:
 
     @cached_property
     def spark(self) -> SparkSession:
-        """Spark SQL. It takes a second to begin: what needs only tasks does without."""
+        """Return Spark SQL. It takes a second to begin: what needs only tasks does without."""
         from pyspark.sql import SparkSession
 
         _convert_numpy(True)

@@ -337,7 +337,10 @@ def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
 
 
 def jars() -> list[str]:
-    """Delta's jars, in one order always: class archives hold for one class path. A wheel fetches them now. Raises SetupFailed."""
+    """Return Delta's jars, in one order always: class archives hold for one class path.
+
+    A wheel fetches them now. Raises SetupFailed.
+    """
     if INSTALLED:
         fetch_jars(_wanted_jars(), _jars_folder(), _JARS, "pyproject.toml")
     return sorted(str(path) for path in _jars_folder().glob("*.jar"))
@@ -387,7 +390,7 @@ def _holds(folder: Path, wanted: Mapping[str, str]) -> bool:
 
 
 def _fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str, java: JavaRuntime, log: IO[str]) -> None:
-    """`fetch_jars` by the holder of the lock, with the Ivy that Spark ships.
+    """Run `fetch_jars` as the holder of the lock, with the Ivy that Spark ships.
 
     Spark's own --packages would bring 33 jars for Delta's four, nearly all of which it has already, and look for them again
     at each start.

@@ -89,7 +89,7 @@ def refuse_elsewhere(spark_words: Sequence[str]) -> None:
 
 
 def _files(folder: str, last: Sequence[str]) -> dict[str, int]:
-    """Path below the folder -> length, of its regular files, in the order in which they are put."""
+    """Return path below the folder -> length, of its regular files, in the order in which they are put."""
     found = {}
     for where, _, names in os.walk(folder):
         for name in names:

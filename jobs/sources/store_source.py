@@ -109,7 +109,7 @@ class StoreSource(DataSource):
         return names
 
     def default_columns(self) -> tuple[str, ...]:
-        """Without the store's."""
+        """Return the options without the store's."""
         return tuple(column.name for column in SOURCES[self.source])
 
     def check_columns(self, names: Sequence[str]) -> None:

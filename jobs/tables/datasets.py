@@ -193,7 +193,7 @@ class _File:
         self._writer = pq.ParquetWriter(self._stream, schema, compression="zstd", compression_level=1, use_dictionary=columns)
 
     def _place(self) -> tuple[Any, str]:
-        """pyarrow's file system, and the path there."""
+        """Return pyarrow's file system, and the path there."""
         if is_local(self.uri):
             path = hadoop_path(self.uri)
             os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -145,7 +145,7 @@ def _is_large(result: Any) -> bool:
 
 
 def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
-    """Task numbers by partition, each to the partition with the least so far: dearest first.
+    """Return task numbers by partition, each to the partition with the least so far: dearest first.
 
     Where time counts, a partition per core, so that all begin at once, and in order: every store's first task, then every
     store's second one, ...

@@ -142,7 +142,8 @@ class StoreAudit:
 
     @contextlib.contextmanager
     def _telling_failed_reads(self) -> Iterator[None]:
-        """Around all that reads the copy here: a read that fails inside makes the audit incomplete, whoever caught its error."""
+        """Surround all that reads the copy here: a read that fails inside makes the audit incomplete, whoever caught its
+        error."""
         with failed_reads() as failed:
             try:
                 yield
@@ -151,7 +152,7 @@ class StoreAudit:
 
     @contextlib.contextmanager
     def no_fault_beyond(self) -> Iterator[None]:
-        """Around work on this one store: an error in it makes this audit incomplete, and ends no other's."""
+        """Surround work on this one store: an error in it makes this audit incomplete, and ends no other's."""
         try:
             with self._telling_failed_reads():
                 yield
@@ -218,7 +219,7 @@ class StoreAudit:
 
     @property
     def failed_reads(self) -> Mapping[str, Gap]:
-        """Reads of the copy that failed, and that another try may do, by path."""
+        """Return reads of the copy that failed, and that another try may do, by path."""
         return self.gaps.failed
 
     @property

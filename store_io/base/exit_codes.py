@@ -21,7 +21,7 @@ def of_severity(severity: str) -> int:
 
 
 def severity_rank(severity: str) -> int:
-    """0 for the most severe, which an unknown one counts as."""
+    """Return 0 for the most severe, which an unknown one counts as."""
     return SEVERITIES.index(severity) if severity in SEVERITIES else 0
 
 

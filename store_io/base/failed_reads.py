@@ -139,6 +139,6 @@ def unless_denied(read: Callable[[], _T]) -> _T:
 
 @contextlib.contextmanager
 def can_do_without(why: str) -> Iterator[None]:
-    """Around reads whose failure changes no answer. why: for the reader of the code; a test lists all of these places."""
+    """Surround reads whose failure changes no answer. why: for the reader of the code; a test lists all of these places."""
     with failed_reads():
         yield

@@ -48,7 +48,7 @@ def parse_number(text: str | None, bits: int) -> int | None:
 
 
 def divide(dividend: int, divisor: int) -> int:
-    """Java's integer division: toward zero."""
+    """Divide as Java divides integers: toward zero."""
     quotient = abs(dividend) // abs(divisor)
     return quotient if (dividend < 0) == (divisor < 0) else -quotient
 

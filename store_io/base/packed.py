@@ -225,7 +225,7 @@ class PackedWhenMany(Generic[V]):
         self._held = 0
 
     def of(self, values: Sequence[V]) -> Sequence[V]:
-        """These values, to be held. They must not be changed any more."""
+        """Hold these values. They must not be changed any more."""
         self._held += len(values)
         return PackedList(values) if self._held > FEW and len(values) > _NOT_ALONE else values
 
@@ -277,7 +277,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         weigh: Callable[[V], int] | None = None,
         packs: bool = False,
     ) -> PackedMap[K, V]:
-        """These items, which come in the order of their keys, each key once. The rest: as for a map that grows."""
+        """Hold these items, which come in the order of their keys, each key once. The rest: as for a map that grows."""
         made = cls(close, reopen, weigh, packs)
         for part, inside in in_parts(items, _PART, made._weigh_item(), _INSIDE):
             made._add(dict(part), inside)

@@ -40,7 +40,7 @@ def is_hdfs(uri: str) -> bool:
 
 
 def name_node_and_path(uri: str) -> tuple[str, str]:
-    """HOST:PORT or the name service of an HDFS address, and the path, without "/" at its end.
+    """Return HOST:PORT or the name service of an HDFS address, and the path, without "/" at its end.
 
     Raises UsageError for what names no server, which is not quoted: it may be a login; and for paths that HDFS has no files at,
     or that other clients change.

@@ -13,7 +13,7 @@ LAST_TIME_MS = 9_214_646_399_999  # the year 2261: what Python's and pandas' typ
 
 
 def iso_time(milliseconds: int) -> str | None:
-    """UTC with milliseconds; None for what no calendar holds."""
+    """Return the time in UTC with milliseconds; None for what no calendar holds."""
     if not -62_135_596_800_000 <= milliseconds <= 253_402_300_799_999:
         return None
     seconds, rest = divmod(milliseconds, 1000)

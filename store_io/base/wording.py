@@ -17,7 +17,7 @@ class Sentence:
 
 
 def count_text(number: int, noun: str = "", plural: str = "") -> str:
-    """12,345 or, with a noun, "1 message" and "12,345 messages"."""
+    """Return 12,345 or, with a noun, "1 message" and "12,345 messages"."""
     if not noun:
         return f"{number:,}"
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -32,7 +32,7 @@ class Checkpoint:
 
     @property
     def min_time(self) -> int:
-        """StoreCheckpoint.getMinTimestamp: three seconds below the smaller of the two."""
+        """Return StoreCheckpoint.getMinTimestamp: three seconds below the smaller of the two."""
         return max(0, min(self.physic_time, self.logics_time) - 3000)
 
 
@@ -117,7 +117,7 @@ class Memory:
     twins: Mapping[QueueKey, BrokerQueue] | None = None
 
     def state(self) -> Row:
-        """contract.md's STATE."""
+        """Return contract.md's STATE."""
         return {
             "commitlog": [{"file": f.name, "wrote": f.wrote} for f in self.log if not f.of_ledger],
             "queues": _queue_rows(self.queues),
@@ -167,7 +167,7 @@ class Fenced:
     cut_at: int | None = None
 
     def section(self) -> Row:
-        """plan.json's "controller"."""
+        """Return plan.json's "controller"."""
         return {
             "confirm_offset": self.confirm_offset,
             "epochs": [asdict(epoch) for epoch in self.epochs],
@@ -218,7 +218,7 @@ class Prediction:
     ledger_cut: int = -1  # where recovery of a DLedger log cuts the queues after an unclean exit; -1: it does not
 
     def broker_section(self) -> Row:
-        """plan.json's "broker", without the refusal, which is rendered."""
+        """Return plan.json's "broker", without the refusal, which is rendered."""
         if not self.starts or self.after_load is None or self.after_dispatch is None:
             keys = "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch"
             keys += " after_election controller dledger"

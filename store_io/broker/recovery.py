@@ -165,7 +165,7 @@ class Fold:
             raise Refused(loaded.index_refusal)
 
     def _compensate(self) -> None:
-        """compensateForHA, in releases and with settings that call it. Raises Refused if load() fails over it."""
+        """Do compensateForHA, in releases and with settings that call it. Raises Refused if load() fails over it."""
         if self.rules.controlled and self.rules.reads_unconfirmed or self.rules.confirms_last:
             compensate(self)
 

@@ -288,7 +288,7 @@ def _properties(data: bytes, at: int, redaction: Redaction) -> Iterator[Field]:
 
 
 def sys_flag_text(flag: int) -> str:
-    """SYSFLAG in words."""
+    """Return SYSFLAG in words."""
     kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
     unknown = flag & ~KNOWN_FLAGS & 0xFFFFFFFF
     words = (
@@ -310,7 +310,7 @@ def _time(milliseconds: int) -> str:
 
 
 def offset_msg_id(store_host: bytes, phy_offset: int) -> str:
-    """MessageDecoder.createMessageId: the store host and the physical offset, in hexadecimal."""
+    """Return MessageDecoder.createMessageId: the store host and the physical offset, in hexadecimal."""
     return (store_host + phy_offset.to_bytes(8, "big", signed=True)).hex().upper()
 
 

@@ -152,7 +152,7 @@ class _Reading:
             yield self.batch(rows).build(self.schema)
 
     def _chosen_refs(self) -> np.ndarray:
-        """By topic reference, whether messages of that queue are wanted."""
+        """Return by topic reference whether messages of that queue are wanted."""
         for key in self.topics.keys[len(self._chosen) :]:
             self._chosen = np.append(self._chosen, self.wanted.holds_queue(*key))
         return self._chosen

@@ -361,7 +361,7 @@ def _windows(ranges: Sequence[tuple[int, int]], after: int | None = None) -> Ite
 
 
 def _near(numbers: np.ndarray) -> list[tuple[int, int]]:
-    """Few ranges that together hold these ascending numbers, without gaps of more than NEAR_ENTRIES between two of them."""
+    """Yield few ranges that together hold these ascending numbers, without gaps of more than NEAR_ENTRIES between two of them."""
     if not len(numbers):
         return []
     apart = np.flatnonzero(np.diff(numbers) > NEAR_ENTRIES)

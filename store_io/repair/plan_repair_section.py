@@ -51,7 +51,7 @@ class StepsTask:
 
     @property
     def bytes_to_read(self) -> int:
-        """At most: four times for each repair that `work_out_way` may try."""
+        """Return the bytes of all attempts: four times the messages for each repair that `work_out_way` may try."""
         return 4 * (4 if self.mends_config else 2) * self.message_bytes
 
     @property

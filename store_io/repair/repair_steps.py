@@ -103,7 +103,7 @@ class Steps:
 
     @property
     def rows(self) -> list[Row]:
-        """For the report, numbered from 1."""
+        """Return the steps as the report has them, numbered from 1."""
         return [step.row(number) for number, step in enumerate(self.done, 1)]
 
 

@@ -78,7 +78,7 @@ def given_up(
 
 
 def missing_offsets(answered: Sequence[Row], dropped: Sequence[Row]) -> dict[QueueKey, Ranges]:
-    """By queue, the queue offsets at which these rows of a repair say that a message is missing."""
+    """Return by queue the queue offsets at which these rows of a repair say that a message is missing."""
     found: dict[QueueKey, Ranges] = defaultdict(list)
     for row in answered:
         found[row["topic"], row["queue_id"]].append((row["first"], row["end"]))

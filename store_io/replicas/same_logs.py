@@ -35,7 +35,7 @@ class OpenedLog(Protocol):
     @property
     def source(self) -> ByteSource: ...
     def no_fault_beyond(self) -> AbstractContextManager[None]:
-        """Around reads of it: an error is noted as its own, and ends no other's work."""
+        """Surround reads of the copy: an error is noted as its own, and ends no other's work."""
 
 
 _Edges = tuple[OpenedLog, list[MappedFile]]

@@ -46,6 +46,6 @@ def end_process(process: Process) -> None:
 
 
 def how_it_ended(process: Process) -> str:
-    """In words, of a process that ends or has ended."""
+    """Say in words how a process ends or has ended."""
     code = process.wait()
     return f"signal {-code}" if code < 0 else f"exit code {code}"

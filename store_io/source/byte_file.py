@@ -33,7 +33,7 @@ class ByteFile(Protocol):
         """
 
     def read(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes from `position` on, fewer only at the file's end."""
+        """Return up to `size` bytes from `position` on, fewer only at the file's end."""
         buffer = bytearray(max(0, min(size, self.size - position)))
         self.read_into(position, memoryview(buffer))
         return bytes(buffer)
@@ -108,7 +108,10 @@ class Folder(Protocol):
         """
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
-        """Everything below the folder `relative` ("" is the tree itself), down to `depth` levels. An absent one is empty."""
+        """Return everything below the folder `relative` ("" is the tree itself), down to `depth` levels.
+
+        An absent one is empty.
+        """
 
 
 def reason(error: BaseException) -> str:

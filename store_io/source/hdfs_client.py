@@ -37,7 +37,10 @@ _data_moved_by: int | None = None  # the process that has read or written files
 
 
 def client(server: str) -> Client:
-    """This process's client for HOST:PORT or a name service, to ask the NameNode. Threads may share it. Raises StoreError."""
+    """Return this process's client for HOST:PORT or a name service, to ask the NameNode.
+
+    Threads may share it. Raises StoreError.
+    """
     key = os.getpid(), server
     with _making.own:
         if key not in _clients:

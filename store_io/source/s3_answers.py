@@ -186,7 +186,7 @@ class _Read(io.BytesIO):
 
 
 def _again(response: Any, attempts: int, caught_exception: Any, request_dict: Any, **_: Any) -> int | None:
-    """0, after a pause, if a request is to be sent again."""
+    """Return 0, after a pause, if a request is to be sent again."""
     if attempts >= ATTEMPTS or not _may_pass(response, caught_exception):
         return None
     now = time.monotonic()

@@ -63,7 +63,7 @@ class S3Folder:
         return S3File(self.bucket, self._key(relative), path, Reading(self._uri, self._since, sparsely))
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
-        """Everything below the folder `relative`; see `byte_file`. Raises StoreError.
+        """Return everything below the folder `relative`; see `byte_file`. Raises StoreError.
 
         A key that is no path ("a//b", "..") is listed as special. Raises Unreadable where a name is an object and a folder: no
         file system has that, and only one of both could be read.
@@ -177,12 +177,15 @@ class S3File(RemoteFile):
 
 
 def _moment(entry: Listed) -> int:
-    """When it was stored, ns. S3 knows whole seconds: the rest is of the ETag, so another object of that second differs."""
+    """Return when it was stored, ns.
+
+    S3 knows whole seconds: the rest is of the ETag, so another object of that second differs.
+    """
     return int(entry.stored) * SECOND + checksum.crc32(entry.etag.encode()) % SECOND
 
 
 def _get(bucket: str, key: str, path: str, start: int, most: int, etag: str | None) -> tuple[bytes, int, str]:
-    """`most` bytes from `start` on unless the object ends before, its length, and its ETag. etag: that it must still have.
+    """Return `most` bytes from `start` on unless the object ends before, its length, and its ETag. etag: that it must still have.
 
     Raises StoreChanged, Unreadable.
     """

@@ -184,7 +184,7 @@ def _mark_ends(parts: Sequence[_Part], cut: int | None) -> None:
 
 
 def _folded(parts: list[_Part]) -> list[_Part]:
-    """At most about 2 * MAX_SHOWN of them: the weightiest stay, those between are joined."""
+    """Return at most about 2 * MAX_SHOWN of them: the weightiest stay, those between are joined."""
     if len(parts) <= MAX_SHOWN:
         return parts
     ranked = sorted(range(len(parts)), key=lambda i: (-parts[i].weight, i))
@@ -341,7 +341,10 @@ class Tick:
 
 
 def axis_ticks(stretches: Sequence[Stretch]) -> list[Tick]:
-    """From left to right. None inside of a gap that is drawn shorter than it is. stretches: as they are drawn, side by side."""
+    """Return the ticks of the axis, from left to right.
+
+    None inside of a gap that is drawn shorter than it is. stretches: as they are drawn, side by side.
+    """
     size = sum(stretch.drawn for stretch in stretches)
     if size <= 0:
         return []
@@ -389,7 +392,7 @@ def _label(offset: int, step: int) -> str:
 
 
 def _placed(marks: Sequence[tuple[float, str]]) -> Iterator[Tick]:
-    """With those labels that leave room for each other."""
+    """Return the marks with those labels that leave room for each other."""
     free = 0.0
     for left, label in marks:
         width = 100 * (len(label) + 1) / _ROOM

@@ -105,7 +105,7 @@ def _range(words: str, firsts: Sequence[int], lasts: Sequence[int], style: str =
 
 
 def _index_range(outcome: AuditOutcome, words: str, first: str, last: str) -> list[Mark]:
-    """From one column to another of the index files with an entry; none without one."""
+    """Draw from one column to another of the index files with an entry; none without one."""
     files = [f for f in outcome.index_files if _number(f, "entries") > 0]
     return [_range(words, [_number(f, first) for f in files], [_number(f, last) for f in files])] if files else []
 

@@ -57,7 +57,7 @@ def release_lines(compared: Comparison) -> list[ComparedLine]:
 
 
 def _rules_of(row: Start) -> str:
-    """By whose rules a release is judged that is not known; "" of any other."""
+    """Say by whose rules a release is judged that is not known; "" of any other."""
     known = known_release(row.release)
     return "" if known == row.release else f"not known: by the rules of {known}"
 

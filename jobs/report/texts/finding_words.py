@@ -196,7 +196,7 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 
 
 def _title(about: str) -> str:
-    """With a capital, but for the name of a folder."""
+    """Return the text with a capital, but for the name of a folder."""
     return about if about.split(",")[0].endswith("/") else f"{about[0].upper()}{about[1:]}"
 
 
@@ -230,7 +230,7 @@ class Group:
 
     @property
     def next(self) -> list[str]:
-        """At most three sentences."""
+        """Yield at most three sentences."""
         steps = dict.fromkeys(finding.next for finding in self.found if finding.next is not None)
         return [advice_text(step) for step in steps][:3]
 

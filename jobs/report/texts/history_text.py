@@ -315,7 +315,7 @@ def _coverage(view: Row, paint: Paint) -> Iterator[str]:
 
 
 def _percent(fraction: float | None) -> str:
-    """Rounded down: 100 % is all of it."""
+    """Return the share, rounded down: 100 % is all of it."""
     return "-" if fraction is None else f"{int(fraction * 1000) / 10:.1f} %"
 
 

@@ -44,7 +44,7 @@ class JsonLines:
         self._write(row_line(shown))
 
     def finish(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: no row is held back."""
 
 
 class Csv:

@@ -293,7 +293,7 @@ def not_kept_text(pair: tuple[Row, Row]) -> str:
 
 
 def _names(row: Row, room: int) -> str:
-    """New entries of one file of config/ in about that many characters: the list is cut, never what follows it."""
+    """Name new entries of one file of config/ in about that many characters: the list is cut, never what follows it."""
     names = [printable(name, _ENTRY) for name in row["added"][:MOST]]
     while len(names) > 1 and len(", ".join(names)) > room - len(" and 000,000 more"):
         names.pop()

@@ -74,7 +74,7 @@ def bytes_text(size: int) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
+    """Return seconds as 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 9.95:
         return f"{max(seconds, 0.0):.1f} s"
     whole = round(seconds)

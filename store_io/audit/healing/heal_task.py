@@ -82,7 +82,7 @@ def places_of(summary: SegmentSummary, next_begins: bool, misplaced: Iterable[Mi
 
 
 def all_places(summaries: Sequence[SegmentSummary], order: LogOrder) -> tuple[dict[str, list[Place]], int]:
-    """By segment, the first MOST_PLACES of a store; and how many more there are. order: by these segments."""
+    """Return by segment the first MOST_PLACES of a store; and how many more there are. order: by these segments."""
     misplaced = order.out_of_place()
     begins = {s.base_offset: begins_with_message(s) for s in summaries}
     found: dict[str, list[Place]] = {}

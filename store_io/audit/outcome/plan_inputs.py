@@ -23,7 +23,7 @@ _Said = tuple[str, int, int, int, str]  # (path, one of these, number: a later o
 
 
 def plan_inputs(evidence: Evidence) -> Sequence[Row]:
-    """plan.json's `inputs`, by path. The digest is empty if the file was not read.
+    """Return plan.json's `inputs`, by path. The digest is empty if the file was not read.
 
     There may be millions: they are put in order by their paths, and never held together.
     """

@@ -116,7 +116,7 @@ class Safety(StrEnum):
 
     @property
     def danger(self) -> int:
-        """More is more dangerous."""
+        """Return the level's rank: a larger rank is more dangerous."""
         return -tuple(Safety).index(self)
 
 

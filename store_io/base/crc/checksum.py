@@ -153,5 +153,5 @@ def self_test() -> None:
 
 @made_once()
 def trust() -> None:
-    """`self_test`, once a process: before its first CRC counts."""
+    """Run `self_test` once a process: before its first CRC counts."""
     self_test()

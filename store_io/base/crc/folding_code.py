@@ -54,7 +54,7 @@ def _reflected(value: int, bits: int) -> int:
 
 
 def _power(bits: int) -> int:
-    """x^bits mod P, reflected and shifted as a factor has to be."""
+    """Return x^bits mod P, reflected and shifted as a factor has to be."""
     value = 1
     for _ in range(bits):
         value <<= 1
@@ -64,7 +64,7 @@ def _power(bits: int) -> int:
 
 
 def _quotient() -> int:
-    """x^64 div P, reflected."""
+    """Return x^64 div P, reflected."""
     rest, found = 1 << 64, 0
     for shift in range(32, -1, -1):
         if rest >> (32 + shift) & 1:

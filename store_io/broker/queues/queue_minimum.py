@@ -13,7 +13,7 @@ from store_io.broker.queues.queue_state import CHUNK_ENTRIES, NeedCut, QueueFile
 
 
 def correct_minimum(queue: QueueState, min_phy: int) -> None:
-    """correctMinOffset (recovery.md 7.4). Raises Refused if 5.0.0 to 5.4.0 throw."""
+    """Do correctMinOffset (recovery.md 7.4). Raises Refused if 5.0.0 to 5.4.0 throw."""
     if queue.batch:
         _by_batch(queue, min_phy)
     elif queue.rules.minimum_by_search:
@@ -23,7 +23,7 @@ def correct_minimum(queue: QueueState, min_phy: int) -> None:
 
 
 def _by_walk(queue: QueueState, min_phy: int) -> None:
-    """4.x: the first entry of the first file at or above the CommitLog's minimum."""
+    """Set the minimum as 4.x does: the first entry of the first file at or above the CommitLog's minimum."""
     if not queue.files:
         return
     file, at = queue.files[0], 0
@@ -64,7 +64,7 @@ def _leading_below(queue: QueueState, file: QueueFile, min_phy: int) -> int | No
 
 
 def _by_search(queue: QueueState, min_phy: int) -> None:
-    """5.x: a binary search in the first file."""
+    """Set the minimum as 5.x does: a binary search in the first file."""
     if queue.rules.resets_empty_queues and not queue.files:
         queue.min_logic, queue.max_phy = 0, -1
     if queue.min_logic >= queue.max_bytes or not queue.files:
@@ -106,7 +106,7 @@ def _by_search(queue: QueueState, min_phy: int) -> None:
 
 
 def _by_batch(queue: QueueState, min_phy: int) -> None:
-    """BatchConsumeQueue: entry by entry from the first file's beginning."""
+    """Set the minimum of a BatchConsumeQueue: entry by entry from the first file's beginning."""
     queue.revise_min()
     if not queue.files:
         return

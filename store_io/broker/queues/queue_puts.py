@@ -183,7 +183,7 @@ class QueuePuts:
         return slots
 
     def _in_order(self, slots: list[int]) -> list[int]:
-        """These, in the order in which their queues are found in least time."""
+        """Yield these, in the order in which their queues are found in least time."""
         return sorted(slots, key=self.keys.__getitem__) if self._many() else slots
 
     def _slot(self, key: QueueKey) -> int:

@@ -154,7 +154,7 @@ class QueueState:
             self.revise()
 
     def truncate(self, end: int) -> None:
-        """MappedFileQueue.truncateDirtyFiles on this queue's files."""
+        """Do MappedFileQueue.truncateDirtyFiles on this queue's files."""
         for file in list(self.files):
             if file.start + file.size > end:
                 if end >= file.start:
@@ -408,7 +408,7 @@ class QueueState:
 
     @property
     def max_bytes(self) -> int:
-        """Byte after the last entry: last file's start + wrote; 0 without a file."""
+        """Return the byte after the last entry: last file's start + wrote; 0 without a file."""
         return self.files[-1].start + self.files[-1].wrote if self.files else 0
 
     @property

@@ -95,7 +95,7 @@ class OpenedDatabase:
 
 
 def opened_databases(rules: BrokerRules) -> list[OpenedDatabase]:
-    """Returns the databases that the release knows, in the order in which a start opens them."""
+    """Return the databases that the release knows, in the order in which a start opens them."""
     found = []
     own = config_rules(rules)
     if rules.knows_auth_databases:

@@ -330,7 +330,7 @@ def _numbers(release: str) -> Version:
 
 
 def _plain(key: str) -> str:
-    """Without case and without characters that may not be seen."""
+    """Return the name without case and without characters that may not be seen."""
     return re.sub(r"[^a-z0-9]", "", key.lower())
 
 

@@ -106,7 +106,10 @@ def same_but_place(one: bytes, other: bytes) -> bool:
 
 
 def unput_messages(key: QueueKey, path: str, bases: np.ndarray, messages: LogMessages, unclean: bool) -> list[Finding]:
-    """At most one finding for those between the file's messages, and one for those after its last. bases: its queue offsets."""
+    """Report at most one finding for those between the file's messages, and one for those after its last.
+
+    bases: its queue offsets.
+    """
     bases = np.sort(bases)
     seen = _Unput(key, messages, int(bases[0]), bases)
     found = []

@@ -118,7 +118,7 @@ CONFIG = Config()
 
 
 def _batch_topics(opening: Opening, tables: StoreConfig) -> frozenset[str]:
-    """BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md).
+    """Return BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md).
 
     If the file exists but cannot be used, the release has no topics.
     """
@@ -162,7 +162,7 @@ def _absent(evidence: Evidence, config: StoreConfig) -> str:
 
 
 def config_row(tables: ConfigTables, config: StoreConfig, starting: StartFiles) -> Row:
-    """plan.json's `broker.config`."""
+    """Return plan.json's `broker.config`."""
     reached = _reached(config, starting)
     by = starting.refused_by or starting.late_refused_by
     refusal = starting.refusal or starting.late_refusal

@@ -230,7 +230,7 @@ def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
-    """Yields what is wrong with databases besides those of tables; a refused start is a finding of its own."""
+    """Yield what is wrong with databases besides those of tables; a refused start is a finding of its own."""
     for state in evidence.copy[CONFIG].start_files.databases:
         rule = state.rule
         if state.damaged is not None:

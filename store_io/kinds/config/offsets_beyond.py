@@ -84,7 +84,7 @@ def groups_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row
 
 
 def delays_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:
-    """Delay levels whose offset lies beyond the end of their queue (level 1 is queue 0). Sorted."""
+    """Return delay levels whose offset lies beyond the end of their queue (level 1 is queue 0). Sorted."""
     found = []
     for level, offset in sorted(config.delay_offsets.items()):
         end = ends.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)

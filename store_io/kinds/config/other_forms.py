@@ -67,7 +67,7 @@ class OtherForms:
 
 
 def other_forms(copy: ReadCopy) -> OtherForms:
-    """Compares the tables that a start takes with their other forms, which are read only if the copy has some."""
+    """Compare the tables that a start takes with their other forms, which are read only if the copy has some."""
     found = OtherForms()
     for path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS):
         done = copy.tables.loads.get(path)

@@ -65,7 +65,7 @@ class DatabaseState:
 
 
 def database_states(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> list[DatabaseState]:
-    """Returns the state of each such database that the release knows, in the order of a start. Never raises over bytes."""
+    """Return the state of each such database that the release knows, in the order of a start. Never raises over bytes."""
     return [_state(source, listing, rule) for rule in opened_databases(rules)]
 
 
@@ -176,7 +176,7 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
 
 
 def _judge_databases(states: Sequence[DatabaseState], found: StartFiles) -> None:
-    """Takes in the databases over which the broker ends, and those of which nobody knows whether it does."""
+    """Take in the databases over which the broker ends, and those of which nobody knows whether it does."""
     for state in states:
         if state.problem and state.rule.opens:
             found.broken.append(state.problem)

@@ -68,7 +68,7 @@ def _headers(data, at, end, base, left, rows):  # type: ignore[no-untyped-def]
 
 @kept(layout)
 def _next_header(data, low, high, base, left):  # type: ignore[no-untyped-def]
-    """Index of the first plausible header in data[low:high], or -1. All of a header must lie in data."""
+    """Return the index of the first plausible header in data[low:high], or -1. All of a header must lie in data."""
     for at in range(low, high):
         if data[at + 3] != 1 or data[at] != 0 or data[at + 1] != 0 or data[at + 2] != 0:
             continue

@@ -66,7 +66,7 @@ class UnitList:
         self.files = kept
 
     def truncate(self, position: int) -> None:
-        """Later files go, the one that holds the position ends there."""
+        """Drop later files, and end the one that holds the position there."""
         kept = []
         for file in self.files:
             if file.start + SIZE > position:
@@ -142,7 +142,7 @@ class LedgerMemory:
         return self.data[-1].file.start + self.data[-1].wrote if self.data else 0
 
     def row(self) -> Row:
-        """plan.json's broker.dledger."""
+        """Return plan.json's broker.dledger."""
         return {
             "begin_index": self.begin,
             "end_index": self.end,
@@ -262,7 +262,7 @@ class _Recovery:
             self.units.write_up_to((stretch.last_index + 1) * UNIT_BYTES)
 
     def _commit(self, texts: LedgerTexts) -> None:
-        """updateCommittedIndex with what the checkpoint says."""
+        """Do updateCommittedIndex with what the checkpoint says."""
         ledger, wanted = self.ledger, texts.committed
         if wanted is None or wanted == -1 or ledger.end == -1 or wanted < ledger.committed or wanted < ledger.begin:
             return

@@ -364,7 +364,7 @@ class IndexMerge:
         return self._open_files[path]
 
     def _parts(self) -> list[_Part]:
-        """Per file the entries that belong to this segment, in the files' order."""
+        """Return for each file the entries that belong to this segment, in the files' order."""
         parts = []
         for index, ref in enumerate(self._refs):
             if not ref.entries:
@@ -604,7 +604,7 @@ class IndexMerge:
         return 0
 
     def _no_pair(self) -> None:
-        """Nothing of what comes next on either side fits together: take what comes first on one side."""
+        """Take what comes first on one side, as nothing of what comes next on either side fits together."""
         found, j = self._found, self._found.at
         wanted = self._expected["phy_offset"][self._at : self._at + ALIGN_EXPECTED]  # no more, however many there are by chance
         there = found.rows["phy_offset"][j : j + ALIGN_FOUND]
@@ -645,7 +645,7 @@ class IndexMerge:
         self._missing = None
 
     def _too_many(self, low: int, high: int) -> None:
-        """Found entries [low, high) have no place."""
+        """Note that found entries [low, high) have no place."""
         end = min(high, low + self._odd.room)
         entries = self._found.rows[low:end][["file", "number", "phy_offset", "key_hash"]]
         self._odd.add(entries.tolist(), high - end)
@@ -676,7 +676,7 @@ class IndexMerge:
         )
 
     def _time_wrong(self, i: int, j: int) -> None:
-        """Found entry j is expected entry i with another time difference."""
+        """Note that found entry j is expected entry i with another time difference."""
         wanted, entry = self._expected[i], self._found.rows[j]
         expected = int(_seconds(wanted["store_time"], entry["begin"]))
         file, number = int(entry["file"]), int(entry["number"])

@@ -51,7 +51,7 @@ class IndexPlan:
 
     @property
     def row(self) -> Row:
-        """For the report."""
+        """Return the index's row of the report."""
         return {"files": len(self.paths), "entries": self.entries, "reasons": list(self.reasons)}
 
 

@@ -312,7 +312,7 @@ def _extend_prefix(facts: _FileFacts, at: int, rows: np.ndarray, log_min: int) -
 
 
 def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts]) -> bool:
-    """recover() over the files that it reads, and its truncation. Says whether the queue had a file at all."""
+    """Do recover() over the files that it reads, and its truncation. Says whether the queue had a file at all."""
     files = task.files
     if not files:
         return False
@@ -346,7 +346,7 @@ def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts
 
 
 def _truncated(files: Sequence[MappedFile], end: int) -> tuple[list[MappedFile], list[MappedFile]]:
-    """MappedFileQueue.truncateDirtyFiles: (files kept, files deleted)."""
+    """Return (files kept, files deleted) of MappedFileQueue.truncateDirtyFiles."""
     deleted = [f for f in files if f.start + f.size > end and end < f.start]
     return [f for f in files if f not in deleted], deleted
 
@@ -451,7 +451,7 @@ def _ext_finding(
 
 
 def _recover_ext(source: ByteSource, task: QueueTask, summary: QueueSummary, ends: dict[str, int]) -> None:
-    """ConsumeQueueExt.recover, then truncateByMaxAddress: which ext files are deleted."""
+    """Say which ext files are deleted: ConsumeQueueExt.recover, then truncateByMaxAddress."""
     if summary.refusal or not task.ext_files:
         return
     last = task.ext_files[-1]

@@ -156,7 +156,7 @@ def _last_beginning(runs: Sequence[QueueRun]) -> int:
 
 
 def _plausible(runs: list[QueueRun], bridged: BridgedRanges) -> list[QueueRun]:
-    """Without short runs whose queue offsets jump ahead of all that can have been lost before them."""
+    """Return the runs without short ones whose queue offsets jump ahead of all that can have been lost before them."""
     found: list[QueueRun] = []
     for number, run in enumerate(runs):
         if not found:

@@ -127,7 +127,7 @@ class RocksFold(Fold):
             self._find(key)
 
     def _recover_queues(self) -> None:
-        """Nothing of the database is recovered but what RocksDB itself does when it is opened."""
+        """Recover nothing of the database but what RocksDB itself does when it is opened."""
 
     def _queues_now(self) -> Mapping[QueueKey, BrokerQueue]:
         return {key: queue.snapshot(self.min_offset()) for key, queue in self.rocks.items()}

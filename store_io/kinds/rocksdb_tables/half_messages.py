@@ -107,7 +107,7 @@ class HalfMessages:
 
 
 def _told(row: np.void, properties: bytes, done: bool) -> Told | None:
-    """None of a message that a broker passes over."""
+    """Return what the properties say of a half message; None for a message that a broker passes over."""
     pairs = (piece.partition("\1")[::2] for piece in decode_utf8(properties).split("\2"))
     told = dict(pairs)
     topic, unique = told.get(REAL_TOPIC, ""), told.get(UNIQUE, "")

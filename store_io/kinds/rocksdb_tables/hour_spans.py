@@ -68,13 +68,13 @@ class AbsentHours:
         return AbsentHours(self.count + other.count, min(self.first, other.first), max(self.last, other.last))
 
     def with_counts(self, spans: np.ndarray, counts: np.ndarray) -> AbsentHours:
-        """With so many entries of each (first hour, last hour)."""
+        """Return spans with so many entries of each (first hour, last hour)."""
         if not counts.sum():
             return self
         return self + AbsentHours(int(counts.sum()), int(spans[:, 0].min()), int(spans[:, 1].max()))
 
     def with_hours(self, hours: Sequence[int]) -> AbsentHours:
-        """With an entry of each of these hours."""
+        """Return spans with an entry of each of these hours."""
         return self + AbsentHours(len(hours), min(hours), max(hours)) if hours else self
 
     def by_retention(self, there: np.ndarray | None, ran_until: int) -> bool:

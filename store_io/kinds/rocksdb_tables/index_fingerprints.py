@@ -40,7 +40,7 @@ class IndexedMessage(NamedTuple):
 
 
 def indexed_messages(scanned: ScannedRows, rows: np.ndarray) -> Iterator[IndexedMessage]:
-    """These rows of a batch."""
+    """Return these rows of a batch."""
     if not len(rows):
         return
     buffer, origin = properties_of(scanned.window, rows)

@@ -107,7 +107,7 @@ def _puts(evidence: Evidence, mark: int) -> bool:
 
 
 def _put_from(evidence: Evidence, mark: int) -> int | None:
-    """From which physical offset on a start puts what comes after this mark of a table; None: it puts nothing."""
+    """Return the physical offset from which on a start puts what comes after this mark of a table; None: it puts nothing."""
     prediction, ledger = evidence.prediction, evidence.copy.loaded.ledger
     starts = prediction is not None and prediction.starts
     if ledger is not None and ledger.data:  # where its recovery begins no mark is asked
@@ -118,7 +118,7 @@ def _put_from(evidence: Evidence, mark: int) -> int | None:
 
 
 def _ran_until(evidence: Evidence) -> int:
-    """When the broker surely still ran."""
+    """Return the last time, ms, at which the broker surely still ran."""
     return max(_clock(evidence) or 0, _last_stored(evidence))
 
 
@@ -465,7 +465,7 @@ def unnamed_tables(evidence: Evidence) -> list[Finding]:
 
 
 def passed_over(evidence: Evidence) -> list[Finding]:
-    """Always a note, as every broker leaves them."""
+    """Return a note on entries of transactions that every broker leaves unread."""
     table = evidence[TABLES].results.transactions
     if table is None or not table.passed_over:
         return []

@@ -37,7 +37,7 @@ class Clock:
 
     @property
     def first(self) -> int:
-        """Number of the slot of this moment."""
+        """Return the number of the slot of this moment."""
         return self.now // self.precision
 
 
@@ -148,7 +148,7 @@ class NewTimerLog:
 
     @property
     def end(self) -> int:
-        """After the last unit."""
+        """Return the position after the last unit."""
         return int(self.positions[-1]) + layout.UNIT_BYTES if len(self.positions) else 0
 
 
@@ -209,6 +209,6 @@ def wheel_pieces(log: NewTimerLog) -> Iterator[tuple[int, bytes]]:
 
 
 def check_bytes(read_time: int, flush_position: int, queue_offset: int) -> bytes:
-    """config/timercheck of a master that says this."""
+    """Return the config/timercheck of a master that says this."""
     fields = struct.pack(layout.CHECK_FIELDS_FORMAT, read_time, flush_position, queue_offset, queue_offset)
     return fields.ljust(layout.CHECK_BYTES, b"\0")

@@ -276,13 +276,13 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
 
 
 def between(count: TimerCount) -> str:
-    """When they are due, in words."""
+    """Return in words when the counted timers are due."""
     first, last = time_text(count.first_time), time_text(count.last_time)
     return f"at {first}" if first == last else f"from {first} to {last}"
 
 
 def timer_entry_findings(evidence: Evidence) -> list[Finding]:
-    """None of a copy whose timers are in files."""
+    """Return findings on entries of timers in RocksDB. [] for a copy whose timers are in files."""
     parts, view = evidence.copy[TIMERS].in_use, evidence[TIMERS].in_use
     if parts is None or parts.table is None:
         return []

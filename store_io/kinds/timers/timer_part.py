@@ -158,7 +158,7 @@ class PartSink:
 
     @property
     def rows(self) -> np.ndarray:
-        """They, in the order of the scans: TIMER_ROW."""
+        """Return the rows in the order of the scans: TIMER_ROW."""
         return np.concatenate(self._kept)
 
     def add(self, scanned: ScannedRows) -> None:

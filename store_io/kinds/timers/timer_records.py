@@ -84,7 +84,7 @@ class TimerRecords:
         summary.timers, summary.timers_dropped = self.rows, self.dropped
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 @dataclass(frozen=True)

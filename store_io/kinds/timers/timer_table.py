@@ -53,7 +53,7 @@ class TimerTable:
 
 
 def read_timer_table(source: ByteSource, files: Sequence[StoreFile]) -> TimerTable:
-    """Whatever the bytes are. files: what lies below rocksdbstore/."""
+    """Read the table, whatever the bytes are. files: what lies below rocksdbstore/."""
     database = find_database(files, layout.TABLES_FOLDER)
     if database.absent:
         return TimerTable(database)

@@ -205,7 +205,7 @@ class QueueFileEntries:
         return Place(file.path, at - file.start)
 
     def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-        """Robust: whatever order the entries are in, and with damaged ones among them."""
+        """Return the entries whatever their order is, and with damaged entries among them."""
         numbers: list[np.ndarray] = [np.zeros(0, np.int64)]
         entries: list[np.ndarray] = [np.zeros(0, self._dtype)]
         step = SCAN_BYTES // self._unit

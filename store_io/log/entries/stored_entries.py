@@ -196,7 +196,7 @@ class KeyedEntries:
 
 
 def plain_entries(rows: np.ndarray) -> np.ndarray:
-    """These rows as entries of a queue in files, in the machine's byte order."""
+    """Return these rows as entries of a queue in files, in the machine's byte order."""
     return _without_times(rows).astype(ENTRY_DTYPE)
 
 

@@ -283,7 +283,7 @@ def _differs_for_old_parser(at: int, found: int, present: int, window_end: int) 
 
 @compiled_helper(inline=False)
 def _number(at: int, length: int) -> tuple[bool, int]:
-    """parse_number of at most 18 ASCII digits, so that nothing wraps: (whether it is one, its value)."""
+    """Return parse_number of at most 18 ASCII digits, so that nothing wraps: (whether it is one, its value)."""
     start = 0
     if length > 0 and (load_u8(at) == 43 or load_u8(at) == 45):
         start = 1
@@ -300,7 +300,7 @@ def _number(at: int, length: int) -> tuple[bool, int]:
 
 @compiled_helper(inline=False)
 def _blankness(at: int, length: int) -> int:
-    """0: something other than white space is there; 1: only ASCII white space; 2: only the reference can say."""
+    """Return 0: something other than white space is there; 1: only ASCII white space; 2: only the reference can say."""
     unclear = False
     for i in range(length):
         byte = load_u8(at + i)
@@ -508,7 +508,7 @@ def _mix(value: Any, word: Any) -> Any:
 
 @compiled_helper()
 def _pair_hash(at: int, length: int, queue_id: int, seed: int) -> Any:
-    """`message_columns.pair_hash`, as an int64."""
+    """Return `message_columns.pair_hash`, as an int64."""
     value = np.uint64(seed)
     if length >= 8:
         i = 0

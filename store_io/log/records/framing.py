@@ -95,7 +95,7 @@ class Framing(Protocol):
 
     @property
     def filler_magic(self) -> bytes:
-        """Four bytes of a filler's first eight."""
+        """Return four bytes of a filler's first eight."""
 
     @property
     def filler_magic_position(self) -> int:

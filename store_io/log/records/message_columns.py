@@ -280,7 +280,7 @@ class RecordCheck:
 
     @staticmethod
     def audit(base_offset: int, delays: Mapping[int, int] | None = None, rules: BrokerRules = AUDIT_RULES) -> RecordCheck:
-        """Exactly what `audit_frame` calls VALID. delays: default those of the rules during recovery, as there."""
+        """Return exactly what `audit_frame` calls VALID. delays: default those of the rules during recovery, as there."""
         return RecordCheck(AUDIT, rules, rules.delays_in_recovery if delays is None else delays, base_offset, framing_of(rules))
 
     @staticmethod
@@ -294,7 +294,7 @@ class RecordCheck:
 
     @staticmethod
     def broker(rules: BrokerRules, path: str = "") -> RecordCheck:
-        """Exactly what `check_frame` calls VALID while that release recovers."""
+        """Return exactly what `check_frame` calls VALID while that release recovers."""
         framing = framing_of(rules, path)
         if framing.header_bytes and rules.entries_need_dup_info:
             rules = replace(rules, dup_info=True)
@@ -372,7 +372,7 @@ class RecordCheck:
 
     @cached_property
     def delay_table(self) -> np.ndarray:
-        """ms by level, int64, [0] unused; the highest level caps all others."""
+        """Return ms by level, int64, [0] unused; the highest level caps all others."""
         levels = range(max(self.delays, default=0) + 1)
         return np.array([int64(self.delays.get(level, 1000)) for level in levels], np.int64)
 
@@ -521,14 +521,14 @@ def _flags(message: Message, data: bytes, frames: Frames, check: RecordCheck) ->
 
 
 def puts_tag_key(rows: np.ndarray, tag_index: bool) -> np.ndarray:
-    """Per row, whether its tags are a key. tag_index: whether the release puts tags."""
+    """Say for each row whether its tags are a key. tag_index: whether the release puts tags."""
     kinds = rows["sys_flag"] & layout.SYS_TRANSACTION_MASK
     found: np.ndarray = (rows["flags"] & HAS_TAGS != 0) & (kinds != layout.SYS_ROLLBACK) & tag_index
     return found
 
 
 def entry_counts(rows: np.ndarray, tag_index: bool) -> np.ndarray:
-    """Per row, how many entries it puts."""
+    """Return for each row how many entries it puts."""
     counts: np.ndarray = rows["key_count"] + puts_tag_key(rows, tag_index)
     return counts
 

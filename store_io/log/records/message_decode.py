@@ -62,7 +62,7 @@ def decode_message(data: bytes, rules: BrokerRules) -> Message | None:
 
 
 def host_text(data: bytes) -> str:
-    """address:port of a host as stored: 4 or 16 bytes and an int32 port."""
+    """Return address:port of a host as stored: 4 or 16 bytes and an int32 port."""
     address, port = data[:-4], int.from_bytes(data[-4:], "big", signed=True)
     text = str(ipaddress.ip_address(address))
     return f"[{text}]:{port}" if len(address) == 16 else f"{text}:{port}"

@@ -38,7 +38,7 @@ FAST, REFERENCE = "fast", "reference"  # FAST, unless a test or a measurement as
 
 
 def decoder_of(name: str) -> Decoder:
-    """FAST or REFERENCE as the function that decodes."""
+    """Return FAST or REFERENCE as the function that decodes."""
     return {FAST: commitlog_columns.decode, REFERENCE: commitlog_reader.decode}[name]
 
 

@@ -157,7 +157,7 @@ class OtherWalks:
             one.own |= one.rules.old_property_parser != self._own.old_property_parser
 
     def _refuses(self, one: _Follower, position: int) -> None:
-        """This walk ends here, or parts from the audit's."""
+        """End this walk here, or part it from the audit's."""
         self._together.remove(one)
         self.part += 1
         one.part = self.part

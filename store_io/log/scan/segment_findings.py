@@ -67,7 +67,7 @@ class Findings:
         return self._count[code, severity] < MAX_FINDINGS
 
     def ordered(self) -> list[Finding]:
-        """By file, place, code."""
+        """Return the sort key: file, place, code."""
         return sorted(self._kept, key=lambda f: (f.file, f.start or 0, f.end or 0, f.code, f.phy_offset or 0))
 
 

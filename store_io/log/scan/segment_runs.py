@@ -251,7 +251,10 @@ def _fold(  # type: ignore[no-untyped-def]
 
 
 def _asked(answered: tuple[int, int], item_number: int, need: int) -> tuple[int, int]:
-    """`answered` with this need of that item. No item needs anything twice, so a pass over a segment ends whatever its bytes."""
+    """Return `answered` with this need of that item.
+
+    No item needs anything twice, so a pass over a segment ends whatever its bytes.
+    """
     known = answered[1] if answered[0] == item_number else 0
     if known >> need & 1:
         raise RuntimeError(f"item {item_number} of a batch needs {_NEEDS[need]} although it was given that")
@@ -399,7 +402,7 @@ def _records(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _passed(thresholds: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Per row, how many of the three breaks of every threshold (see `Cuts`) lie before or at it."""
+    """Return for each row how many of the three breaks of every threshold (see `Cuts`) lie before or at it."""
     phy = rows["phy_offset"]
     numbers = np.searchsorted(thresholds, phy, "left") + np.searchsorted(thresholds, phy, "right")
     total: np.ndarray = numbers + np.searchsorted(thresholds, phy + rows["total_size"], "left")

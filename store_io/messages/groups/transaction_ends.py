@@ -37,12 +37,12 @@ _END = np.dtype([("key", "u8"), ("phy_offset", "i8"), ("time", "i8"), ("state", 
 
 
 def place_key(queue_id: int, queue_offset: int) -> int:
-    """By which an operation message finds a half message."""
+    """Return the key by which an operation message finds a half message."""
     return (queue_id * _MIX ^ queue_offset * _SPREAD) & 0xFFFF_FFFF_FFFF_FFFF
 
 
 def phy_key(phy_offset: int) -> int:
-    """By which a committed message finds its half message."""
+    """Return the key by which a committed message finds its half message."""
     return phy_offset & 0xFFFF_FFFF_FFFF_FFFF
 
 

@@ -81,7 +81,7 @@ class SegmentLoss:
         return self.cut is not None or bool(self.unreached) or bool(len(self.timers))
 
     def of_rows(self, rows: np.ndarray, keys: Sequence[QueueKey]) -> np.ndarray:
-        """KEPT, CUT, UNREACHABLE or UNDELIVERED of each decoded row. keys: (topic, queue id) by topic reference."""
+        """Return KEPT, CUT, UNREACHABLE or UNDELIVERED of each decoded row. keys: (topic, queue id) by topic reference."""
         found = np.zeros(len(rows), np.int8)
         if len(self.timers):
             found[np.isin(rows["phy_offset"], self.timers)] = UNDELIVERED

@@ -194,7 +194,7 @@ def _text(body: bytes | None) -> str | None:
 
 
 def _time(ms: Any) -> str | None:
-    """Null outside of the years that a time can have."""
+    """Return the time as text; None outside of the years that a time can have."""
     try:
         return iso_time(ms)
     except (ValueError, OverflowError, OSError):

@@ -402,7 +402,7 @@ class _Chain:
         return stored, phy_offset, seconds, previous
 
     def _seconds(self, row: np.void) -> int:
-        """IndexFile.putKey's time difference: from the file's begin, which its first entry sets when it is put."""
+        """Return IndexFile.putKey's time difference: from the file's begin, which its first entry sets when it is put."""
         first = self.first_new <= 1 and int(row["place"]) == 0
         begin = self.file.start_begin_time if first else self.file.begin_time
         seconds = divide(int(row["store_time"]) - begin, 1000) if begin > 0 else 0

@@ -162,5 +162,5 @@ def shown_name(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """In quotes, so that white space at an end is seen."""
+    """Put the text in quotes, so that white space at an end is seen."""
     return json.dumps(text if len(text) <= MOST_LETTERS else text[:MOST_LETTERS] + "...", ensure_ascii=False)

@@ -63,7 +63,7 @@ class QueuedRows:
         self.count = _take(np.ascontiguousarray(items), kinds, self._rows, self.count)
 
     def room_for(self, count: int) -> np.ndarray:
-        """Room for so many rows in place of all that wait. What the caller puts there waits then."""
+        """Return room for so many rows in place of all that wait. What the caller puts there waits then."""
         if count > len(self._rows):
             self._rows = np.empty(max(WAITING_ROWS, count), QUEUED_DTYPE)
         self.count = count

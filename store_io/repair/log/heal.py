@@ -69,7 +69,7 @@ def _check(segments: Sequence[SegmentSummary], made: Sequence[Healing]) -> None:
 
 
 def _row(healing: Healing) -> Row:
-    """For the report."""
+    """Return the healed record's row of the report."""
     change = healing.change
     row: Row = {
         "file": healing.file, "start": healing.start, "end": healing.end, "phy_offset": healing.phy_offset,

@@ -515,7 +515,7 @@ class StoreFileWriter:
 
 
 def _nobody(position: int) -> None:
-    """Nobody waits for the bytes."""
+    """Drop the bytes: nobody waits for them."""
 
 
 # ---- system calls ------------------------------------------------------------------------------------------------------

@@ -206,10 +206,10 @@ class TrialWriter(StoreWriter):
         return TrialLocation(self.origin.root, self.origin.parts, self._scratch.root, self._saved, since=self.origin.since)
 
     def require(self, needed: int, what: str) -> None:
-        """Does nothing: a dry run reports needed and free space instead."""
+        """Do nothing: a dry run reports needed and free space instead."""
 
     def flush(self) -> None:
-        """Does nothing: what is written need not outlast the run."""
+        """Do nothing: what is written need not outlast the run."""
 
     # ---- files -----------------------------------------------------------------------------------------------------
 

@@ -313,7 +313,7 @@ def _add_groups(audit: Audited, rows: dict[str, Row]) -> list[str]:
 
 
 def levels_without_offset(audit: Audited) -> dict[int, int]:
-    """Delay level -> the first entry of its queue, of levels with messages whose offset is lost."""
+    """Return delay level -> the first entry of its queue, of levels with messages whose offset is lost."""
     config = audit.copy[CONFIG].tables
     done = config.loads[DELAY_OFFSETS]
     if config.database and done.name or done.problems or not delay_levels_lost(audit.copy):

@@ -138,7 +138,7 @@ class Nothing:
 
 
 def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None, integer_keys: str = ANYWHERE) -> Any:
-    """JSON as fastjson writes it: integer keys may be without quotes. Raises ConfigFault.
+    """Read JSON as fastjson writes it: integer keys may be without quotes. Raises ConfigFault.
 
     hook: gets each object once it is read; its answer takes the object's place. integer_keys: the places in which this file has
     such keys.

@@ -67,7 +67,7 @@ class Records:
         self._texts: dict[bytes, str] = {}
 
     def take(self, key: bytes, value: bytes, parse: Parse) -> None:
-        """Raises BadRecord."""
+        """Check it. Raises BadRecord."""
         if self.are_offsets:
             self._take_offset(key, value)
             return

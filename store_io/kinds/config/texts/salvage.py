@@ -103,7 +103,7 @@ class Salvaged:
 
 
 def salvaged(data: bytes, layouts: Sequence[Layout]) -> Salvaged:
-    """Reads the entries of damaged bytes, and never raises over them."""
+    """Read the entries of damaged bytes, and never raise over them."""
     data = data.rstrip(b"\0").removeprefix(b"\xef\xbb\xbf")
     named = frozenset(layout.name for layout in layouts if _is_named(layout, data))
     reader = _Reader(data, layouts, named)

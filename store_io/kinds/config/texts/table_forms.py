@@ -134,7 +134,7 @@ def _of_files(copy: Copy, path: str, names: Sequence[str]) -> list[Form]:
 
 
 def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | None:
-    """Chooses the form that a repair takes; None if no form has an entry. backup_first: the file is older than its .bak.
+    """Choose the form that a repair takes; None if no form has an entry. backup_first: the file is older than its .bak.
 
     A file that is whole is taken, whatever the .bak has. If it is damaged, the fuller one of it and its .bak is: else a repair
     would make a table emptier than a start does, which takes the .bak. Beside a .bak that the release takes, entries of the file

@@ -142,7 +142,7 @@ def is_written(value: Any, kind: Any) -> bool:
 
 
 def _check_names(value: Any) -> None:
-    """Raises ConfigFault if an object in it has a name without quotes, which fastjson2 takes in some of these places."""
+    """Raise ConfigFault if an object in it has a name without quotes, which fastjson2 takes in some of these places."""
     todo = [value]
     while todo:
         one = todo.pop()
@@ -245,7 +245,7 @@ def field_of(key: str, kind: Bean, rules: ConfigRules) -> str:
 
 
 def _check_nothing(value: Any, rules: ConfigRules, lists: bool) -> None:
-    """Raises ConfigFault unless the parser takes this for no object."""
+    """Raise ConfigFault unless the parser takes this for no object."""
     nothing = value is None or value == "" and isinstance(value, str) or isinstance(value, Word) and value.text == "NULL"
     if nothing or lists and value == [] or rules.newer_fastjson2 and value == "null":
         return
@@ -494,7 +494,7 @@ def _fits(number: int, bits: int) -> bool:
 
 
 def _low(number: int, bits: int) -> int:
-    """Java's narrowing."""
+    """Narrow a number as Java does."""
     half = 1 << bits - 1
     return (number + half) % (1 << bits) - half
 
