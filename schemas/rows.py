@@ -438,6 +438,8 @@ class FurthestRun:
 
 # ---- the audit of one store ----------------------------------------------------------------------------------------
 
+FROM_VERSION, FROM_FILE = "dataVersion", "file"  # where the time of a table of config/ is from
+FROM_LOG = "log"  # what a repair made a table of config/ of, beside names of files
 NAMED, DEFAULT = "named", "default"  # where a release (see AuditOutcome), or the settings, are from
 ASSUMED, DOUBT, TAKEN, NOTED = "assumed", "doubt", "taken", "noted"
 

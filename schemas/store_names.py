@@ -20,3 +20,5 @@ EPOCH_FILE = "epochFileCheckpoint"
 IDENTITY_FILE = "brokerIdentity"
 UPLOAD_MARK = "UPLOAD_NOT_FINISHED"  # ours: an object beside a new store's files in S3 until all of them are there
 PARTS = (COMMITLOG, QUEUES, INDEX)  # what may lie elsewhere: storePathCommitLog ...
+
+BRIDGE_TOPIC = "STORE_AUDIT_BRIDGE"  # of messages that a repair puts in place of damaged bytes

@@ -22,10 +22,10 @@ from store_io.base.java_properties import parse_properties
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.read_settings import given_settings
 from store_io.broker.settings.unsafe_settings import unsafe_settings
-from store_io.kinds.config.rebuild.fix_config import written_files
 from store_io.model.facts.odd_settings import odd_settings
 from store_io.repair.proposals import FIX_CONFIG, RepairProposal
 from store_io.repair.repair_copy import mode_beside
+from store_io.repair.repair_report import written_files
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
 

@@ -12,7 +12,6 @@ from schemas import checkpoint_layout
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings, stays_of
 from store_io.broker.loading import segments_of, when_dispatch_ends
-from store_io.kinds.config.rebuild.fix_config import written_files
 from store_io.messages.copy_manifest import manifest_row
 from store_io.model.queue_runs import message_runs
 from store_io.repair.kind_repair import Rebuilt
@@ -82,6 +81,11 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
     found |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}
     found["log_tail"] = log_tail(work.source, segments_of(work.tree, work.rules), begun.log.end)
     return found
+
+
+def written_files(config: Sequence[Row]) -> list[str]:
+    """Return the files of config/ that rows of the report say to be replaced; the others stay as they are."""
+    return [row["file"] for row in config if not row["left_out"]]
 
 
 def _decided(work: Work, begun: Begun, ended: Ended) -> Row:

@@ -34,10 +34,10 @@ from jobs.report.texts.step_words import step_text
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
+from schemas.store_names import BRIDGE_TOPIC
 from store_io.base.wording import clause, seen
 from store_io.broker.settings.config_rules import TOPICS
 from store_io.kinds.config.rebuild.config_changes import CONFIG_GONE
-from store_io.log.records import bridges
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import RepairFigures
 
@@ -318,7 +318,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
         yield str(report["timers"]["sentence"]).removeprefix("timers: ")
     if report["bridges"]:
         number = count_text(len(report["bridges"]), "placeholder record")
-        yield f"{number} of topic {bridges.TOPIC} in place of damaged bytes, in no queue: no consumer gets them."
+        yield f"{number} of topic {BRIDGE_TOPIC} in place of damaged bytes, in no queue: no consumer gets them."
         yield from _some(report["bridges"], bridge_text, "bridge", handed)
     if report.get("topics_unknown"):
         lacking = count_text(len(report["topics_unknown"]), "topic")

@@ -8,13 +8,11 @@ from typing import Any
 from jobs.report.texts.step_words import step_text
 from jobs.report.texts.text import bytes_text, count_text, printable, time_text
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import Row
+from schemas.rows import FROM_LOG, FROM_VERSION, Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.wording import clause, seen
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
-from store_io.kinds.config.rebuild.config_changes import LOG
-from store_io.kinds.config.texts.table_forms import FROM_VERSION
 
 MOST, MOST_STEPS = 12, 100
 _SENTENCE, _LONG, _ENTRY = 300, 600, 60
@@ -254,7 +252,7 @@ def config_text(row: Row, written: bool) -> str:
     if row["left_out"]:
         return f"{row['file']} is not mended: {row['reason']}. Not known: {row['unproven']}"
     verb = f"{'' if written else 'could be '}{'removed' if row['removed'] else 'written'}"
-    taken = ["the log" if name == LOG else name for name in row["taken_from"]]
+    taken = ["the log" if name == FROM_LOG else name for name in row["taken_from"]]
     if taken and row["time_ms"] is not None:
         taken[0] += f" ({_form_time(row)})"
     source = f" from {' and '.join(taken)}" if taken else ""

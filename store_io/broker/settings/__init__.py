@@ -5,5 +5,6 @@
 * `unsafe_settings`: those under which a broker harms what it writes from now on.
 * `read_settings`: broker.conf, and the sizes that the files themselves show.
 * `config_rules`: the files below config/ that a release reads, without which of them it does not start, and how its parser reads.
+* `built_in_topics`: topics and groups that a broker makes by itself, so that no file has to name them.
 * `ledger_files`: a DLedger group's folder, its files as DLedger loads them, or why the process ends.
 """

@@ -2,7 +2,7 @@
 
 * `config_kind`: what an audit asks of config/, and what the managers hold after the load.
 * `config_reader`: the files as the release's managers load them; `texts`: the texts themselves, and the tables in them.
-* `table_places`: where a release keeps tables in RocksDB; `built_in_topics`: topics and groups that need no file.
+* `table_places`: where a release keeps tables in RocksDB.
 * `other_forms`: tables of which another form in the copy shows more than a start holds.
 * `start_files`: files and databases over which a start ends, and files that this audit does not judge.
 * `lost_tables`, `against_queues`: the checks: tables that are lost, or that do not fit the queues.

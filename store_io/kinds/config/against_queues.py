@@ -15,14 +15,14 @@ from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
 from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in
+from schemas.store_names import BRIDGE_TOPIC
 from store_io.base.packed import PackedMap, items_of
 from store_io.base.wording import count_text, seen
+from store_io.broker.settings.built_in_topics import built_in_topics, is_asked_for, is_brokers_own
 from store_io.broker.settings.config_rules import DELAY_OFFSETS, TOPICS, config_rules
-from store_io.kinds.config.built_in_topics import built_in_topics, is_asked_for, is_brokers_own
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.config.lost_tables import is_lost
-from store_io.log.records import bridges
 from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
 
@@ -73,7 +73,7 @@ def _were_there(config: StoreConfig) -> bool:
 
 
 def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
-    known = config.built_in_topics.union(config.topics or {}, (bridges.TOPIC,))
+    known = config.built_in_topics.union(config.topics or {}, (BRIDGE_TOPIC,))
     messages: dict[str, int] = defaultdict(int)
     queues: dict[str, int] = defaultdict(int)
     for (topic, _), count in held.items():
@@ -119,7 +119,7 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
         return not slave and bool(own) and not own & (config.topics or {}).keys()
     if done.odd is not None or done.name != TOPICS or version is not None and version > done.counter:
         return bool(done.name)
-    own = {topic for topic, _ in held if not is_brokers_own(topic)} - config.built_in_topics - {bridges.TOPIC}
+    own = {topic for topic, _ in held if not is_brokers_own(topic)} - config.built_in_topics - {BRIDGE_TOPIC}
     named = done.entries.keys()
     return not slave and bool(named & config.built_in_topics) and not own & named
 

@@ -15,8 +15,8 @@ from schemas.advice import Advice, Refusal, RefusalKind, Step
 from schemas.rows import AuditOutcome, ConfigTables, Row
 from schemas.store_names import BATCH_QUEUES
 from store_io.broker.releases import BrokerRules
+from store_io.broker.settings.built_in_topics import is_asked_for
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_rules
-from store_io.kinds.config.built_in_topics import is_asked_for
 from store_io.kinds.config.config_reader import StoreConfig, read_config
 from store_io.kinds.config.offsets_beyond import offsets_beyond
 from store_io.kinds.config.other_forms import OtherForms, other_forms

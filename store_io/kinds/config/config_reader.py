@@ -17,6 +17,7 @@ from schemas.rows import Finding, Row
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
+from store_io.broker.settings.built_in_topics import built_in_groups, built_in_topics
 from store_io.broker.settings.config_rules import (
     CONSUMER_OFFSETS,
     DELAY_OFFSETS,
@@ -32,7 +33,6 @@ from store_io.broker.settings.config_rules import (
     record_rules,
     tables_database,
 )
-from store_io.kinds.config.built_in_topics import built_in_groups, built_in_topics
 from store_io.kinds.config.table_places import table_places
 from store_io.kinds.config.texts.beans import LeftOut
 from store_io.kinds.config.texts.fastjson import (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
-from schemas.rows import Finding
+from schemas.rows import FROM_VERSION, Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
@@ -28,7 +28,6 @@ from store_io.kinds.config.config_reader import BACKUP, Load, StoreConfig
 from store_io.kinds.config.offsets_beyond import beyond_findings
 from store_io.kinds.config.other_forms import FullerForm
 from store_io.kinds.config.table_places import all_places, setting_of
-from store_io.kinds.config.texts.table_forms import FROM_VERSION
 from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
 from store_io.wording.refusals import refusal_cause

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from schemas.rows import FROM_VERSION
+from schemas.store_names import BRIDGE_TOPIC
+from store_io.broker.settings.built_in_topics import ONLY_INHERITED, built_in_groups, built_in_topics, is_brokers_own
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.kinds.config.built_in_topics import ONLY_INHERITED, built_in_groups, built_in_topics, is_brokers_own
 from store_io.kinds.config.config_reader import BACKUP, Load, StoreConfig
 from store_io.kinds.config.table_places import all_places, table_places
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of
-from store_io.kinds.config.texts.table_forms import FROM_VERSION, OTHER_FILE, Copy, Form, file_forms, of_database, of_file
-from store_io.log.records import bridges
+from store_io.kinds.config.texts.table_forms import OTHER_FILE, Copy, Form, file_forms, of_database, of_file
 from store_io.wording.gaps import gap_text
 
 _SYSTEM_GROUPS = "CID_RMQ_SYS_"
@@ -189,7 +190,7 @@ def _entries(form: Form) -> dict[Any, Any]:
 def _own(copy: Copy, path: str, entries: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return the entries without topics and groups that a broker makes itself, whatever its release and its name."""
     if path == TOPICS:
-        known = {*built_in_topics(copy.rules), bridges.TOPIC}
+        known = {*built_in_topics(copy.rules), BRIDGE_TOPIC}
         return {
             name: row
             for name, row in entries.items()

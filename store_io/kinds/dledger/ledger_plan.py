@@ -14,6 +14,7 @@ from itertools import pairwise
 from schemas import dledger_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import Row, SegmentSummary, StoreFile
+from schemas.store_names import BRIDGE_TOPIC
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import VALID, Message
 from store_io.kinds.dledger.group_files import Ends, group_edits
@@ -72,7 +73,7 @@ class _LedgerRepair:
         self.work, self.audit, self.rules, self.source = work, audit, work.rules, work.source
         self.limit, self.size, self.folder = limit, work.rules.segment_bytes, ledger.folder
         self.data_folder = f"{ledger.folder}/{layout.DATA}"
-        self.least = layout.HEADER_BYTES + bridges.least_bytes(work.rules) + len(bridges.TOPIC)
+        self.least = layout.HEADER_BYTES + bridges.least_bytes(work.rules) + len(BRIDGE_TOPIC)
         self.plan = LogPlan()
         self.files: dict[int, DataFile] = {}
         self.summaries: dict[int, SegmentSummary] = {}

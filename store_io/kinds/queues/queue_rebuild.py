@@ -11,7 +11,7 @@ from schemas import consumequeue_layout as layout
 from schemas.advice import Refusal
 from schemas.finding_codes import Code
 from schemas.rows import RUN_QUEUE, Finding, QueueKey
-from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
+from schemas.store_names import BATCH_QUEUES, BRIDGE_TOPIC, EXT, QUEUES
 from store_io.broker.loading import Tree, is_folder, why_no_folder
 from store_io.broker.queues.combination import combination
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
@@ -20,7 +20,6 @@ from store_io.kinds.queues.queue_kind import QUEUES as KIND
 from store_io.kinds.queues.queue_places import BridgedRanges, runs_of
 from store_io.kinds.queues.queue_plan import Fill, NewLog, QueuePlan, plan_queue, queue_row, serious_by_folder
 from store_io.log.entries.file_entries import read_file_entries
-from store_io.log.records import bridges
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
 from store_io.repair.kind_repair import Added, KindRepair, Round
 from store_io.repair.repair_audit import Audited
@@ -70,9 +69,9 @@ class QueueRepair(KindRepair):
     def lead_to(self, work: Work, audit: Audited, added: Added) -> bool:
         """Make a queue whose one entry leads to the record, if a start is looked for in queues in files."""
         if work.rules.clean_start_by_queues and not work.rules.rocksdb_queues:
-            folder, reason = f"{QUEUES}/{bridges.TOPIC}/0", "leads a start to the added segment"
+            folder, reason = f"{QUEUES}/{BRIDGE_TOPIC}/0", "leads a start to the added segment"
             work.steps.add(REBUILD_QUEUE, folder, start=0, end=layout.ENTRY_BYTES, reason=reason, kept={"entries": 1})
-            work.writer.remove(f"{QUEUES}/{bridges.TOPIC}")
+            work.writer.remove(f"{QUEUES}/{BRIDGE_TOPIC}")
             name = f"{folder}/{0:020d}"
             work.writer.create(name, work.rules.queue_file_bytes)
             work.writer.write(name, 0, struct.pack(layout.ENTRY_FORMAT, added.phy_offset, added.size, 0))

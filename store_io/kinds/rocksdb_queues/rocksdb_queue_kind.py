@@ -95,10 +95,6 @@ class QueueDatabase:
         """Return the table if consumers are served light queues from there, and all others from files."""
         return self.table if self.serves == Serves.LIGHT else None
 
-    def table_of(self, key: QueueKey) -> QueueTable | None:
-        """Return the table if consumers are served this queue from there."""
-        return self.light_table if self.serves == Serves.LIGHT and key[0].startswith(LMQ_PREFIX) else self.served_table
-
     @cached_property
     def entries(self) -> KnownEntries:
         """Return what reads single entries for a recovery."""

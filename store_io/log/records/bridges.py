@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from schemas.store_names import BRIDGE_TOPIC
 from store_io.base.crc import checksum
 from store_io.broker.releases import BrokerRules
 
-TOPIC = "STORE_AUDIT_BRIDGE"
 FLAG = 0x52475031  # the producer's own field: marks the shortest bridges, which have no room for the topic
 MAX_BYTES = 1 << 20  # of one bridge: far below what any release takes for a message
 _HOST = bytes(8)  # 0.0.0.0, port 0
@@ -66,7 +66,7 @@ def pad(phy_offset: int, store_time: int, rules: BrokerRules, queued: bool) -> b
 
     queued: with an entry in a ConsumeQueue of its own.
     """
-    size = least_bytes(rules) + len(TOPIC)
+    size = least_bytes(rules) + len(BRIDGE_TOPIC)
     return record(phy_offset, size, store_time, rules, 0 if queued else layout.SYS_ROLLBACK)
 
 
@@ -74,7 +74,7 @@ def record(phy_offset: int, size: int, store_time: int, rules: BrokerRules, sys_
     """Return one bridge of exactly that many bytes."""
     properties = _properties(rules)
     room = size - _FIXED - len(properties)
-    topic = TOPIC.encode()[: max(0, room)]
+    topic = BRIDGE_TOPIC.encode()[: max(0, room)]
     body = bytes(room - len(topic))
     crc = checksum.crc32(body) & 0x7FFFFFFF if body else 0
     head = struct.pack(">iiiiiqqiq", size, layout.MAGIC_V1, crc, 0, FLAG, 0, phy_offset, sys_flag, store_time)
@@ -93,7 +93,9 @@ def is_bridge(topic: str, row: np.void) -> bool:
     """Say whether a valid message, a row of `message_columns`, is a bridge. A producer can choose the topic and FLAG; no broker
     stores a message without a host of its own."""
     rollback = row["sys_flag"] == layout.SYS_ROLLBACK
-    chosen = row["flag"] == FLAG and (topic == TOPIC and row["sys_flag"] == 0 or rollback and TOPIC.startswith(topic))
+    chosen = row["flag"] == FLAG and (
+        topic == BRIDGE_TOPIC and row["sys_flag"] == 0 or rollback and BRIDGE_TOPIC.startswith(topic)
+    )
     zero = all(row[name] == 0 for name in ("store_host", "queue_offset", "prepared_offset", "reconsume_times"))
     return bool(chosen and zero and row["born_time"] == row["store_time"])
 

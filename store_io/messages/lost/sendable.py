@@ -21,7 +21,7 @@ from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.java_compat import parse_number
 from store_io.base.times import iso_time
 from store_io.broker.index_keys import KEYS, TAGS, UNIQUE_KEY, key_hash, key_text
-from store_io.kinds.config.built_in_topics import is_brokers_own
+from store_io.broker.settings.built_in_topics import is_brokers_own
 from store_io.log.records.message_bodies import DECODED, STATUS_NAMES, STORED
 from store_io.messages.lost.segment_loss import NONE_SPARED, WAITING_TOPICS, Spared
 from store_io.messages.question import Question

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, SegmentSummary, StoreFile
-from schemas.store_names import COMMITLOG
+from schemas.store_names import BRIDGE_TOPIC, COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import VALID, Message
 from store_io.log.records import bridges
@@ -214,7 +214,7 @@ class _LogRepair:
                 at = end
         segment.valid = kept
         if not kept and not is_last:
-            at = max(self.least, self.least + len(bridges.TOPIC))
+            at = max(self.least, self.least + len(BRIDGE_TOPIC))
             self._bridge(segment, 0, at, "the segment holds no message")
         if segment.filler == at and at:
             return
@@ -229,7 +229,7 @@ class _LogRepair:
         If there is no room for both, the filler alone.
         """
         path = segment.path
-        least = self.least + len(bridges.TOPIC)
+        least = self.least + len(BRIDGE_TOPIC)
         if self.size - at >= least + layout.FRAME_BYTES and segment.valid:
             self._bridge(segment, at, at + least, "marks that messages after it are missing")
             at += least

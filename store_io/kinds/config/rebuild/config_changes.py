@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemas import commitlog_layout
-from schemas.rows import Row
+from schemas.rows import FROM_LOG, Row
 from store_io.base.wording import count_text
 from store_io.broker.settings.config_rules import (
     CONSUMER_OFFSETS,
@@ -34,7 +34,6 @@ from store_io.kinds.config.texts.written import config_text, group_row, topic_ro
 from store_io.model.queue_views import QueueView
 from store_io.repair.repair_audit import Audited
 
-LOG = "log"  # what a file was made of, beside names of files
 _UNPROVEN = {
     TOPICS: "permissions, attributes and empty last queues of added topics; topics without messages",
     GROUPS: "the settings of groups: those that are added have a broker's defaults",
@@ -54,7 +53,7 @@ class ConfigChange:
     """One file, and what it is replaced by.
 
     data: its new content; None: it is removed, or stays as it is with `left_out`.
-    taken_from: the forms that give entries, and `LOG`; form: the one that was taken.
+    taken_from: the forms that give entries, and `FROM_LOG`; form: the one that was taken.
     entries: how many it has then.
     added: names that no form had.
     not_kept: what forms show and the new file lacks, rows.
@@ -214,7 +213,7 @@ def _made(
                 path, None, reason if gone else f"{reason}; {why}", unproven=_LEFT_OUT, not_kept=rows, left_out=True
             )
         data, held = written.data, dict(written.tables)
-    names = [*sources.names, LOG] if by_log else sources.names
+    names = [*sources.names, FROM_LOG] if by_log else sources.names
     unproven = _UNPROVEN[path] if by_log or path in (TOPICS, GROUPS, DELAY_OFFSETS) else _OLDER
     return ConfigChange(
         path, data, reason, names, count, added, unproven, form, not_kept(forms, held),

@@ -11,7 +11,7 @@ Source: ScheduleMessageService.DeliverDelayedMessageTimerTask.executeOnTimeUp, m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.commitlog_layout import SCHEDULE_TOPIC
-from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.rebuild.config_changes import ConfigChange, config_changes, levels_without_offset
@@ -139,12 +138,7 @@ def fix_config(work: Work, audit: Audited) -> Audited:
         work.config.append(change.row)
         if not change.left_out:
             _write(work, audit, change)
-    return audit_changed(work, "the copy") if written_files(work.config) else audit
-
-
-def written_files(config: Sequence[Row]) -> list[str]:
-    """Return the files that rows of the report say to be replaced; the others stay as they are."""
-    return [row["file"] for row in config if not row["left_out"]]
+    return audit_changed(work, "the copy") if any(not change.left_out for change in changes) else audit
 
 
 def _changes(work: Work, audit: Audited) -> list[ConfigChange]:

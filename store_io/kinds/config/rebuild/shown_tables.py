@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from schemas.rows import QueueKey
 from schemas.store_names import BATCH_QUEUES
-from store_io.kinds.config.built_in_topics import is_asked_for
+from store_io.broker.settings.built_in_topics import is_asked_for
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.model.queue_views import QueueView
 

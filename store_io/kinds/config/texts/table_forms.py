@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from schemas.advice import Gap
-from schemas.rows import Row
+from schemas.rows import FROM_FILE, FROM_VERSION, Row
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.failed_reads import failed_reads, noted_unless
 from store_io.broker.releases import BrokerRules
@@ -46,7 +46,6 @@ from store_io.source.store_dir import StoreListing
 
 _MOST_SEEN = 100_000
 MOST_NAMES = 1000  # of entries that a report lists, for each form
-FROM_VERSION, FROM_FILE = "dataVersion", "file"  # where a form's time comes from
 OTHER_FILE = {CONSUMER_OFFSETS: LMQ_OFFSETS, LMQ_OFFSETS: CONSUMER_OFFSETS}
 
 

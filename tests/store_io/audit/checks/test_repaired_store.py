@@ -16,6 +16,7 @@ from jobs.report.texts.repair_text import repair_text
 from jobs.report.texts.safety_text import held, judge
 from schemas.advice import Advice, Step
 from schemas.rows import NOTE, AuditOutcome
+from schemas.store_names import BRIDGE_TOPIC
 from store_io.audit.audit_store import run_local
 from store_io.audit.checks.repaired_store import HEAD_BYTES
 from store_io.base.wording import count_text
@@ -203,6 +204,6 @@ def test_placeholders_are_told_beside_messages_and_not_counted_as_such(tmp_path:
 def test_a_producer_s_message_is_no_placeholder(tmp_path: Path) -> None:
     builder = StoreBuilder("5.3.3", Sizes(segment=1 << 13))
     for _ in range(5):
-        builder.put(Message(bridges.TOPIC, 0, b"an order", flag=bridges.FLAG))
+        builder.put(Message(BRIDGE_TOPIC, 0, b"an order", flag=bridges.FLAG))
     outcome = audited(builder.write(tmp_path / "store"), tmp_path / "store")
     assert outcome.messages == 5 and not [f for f in outcome.findings if f.code == "commitlog_bridged"]

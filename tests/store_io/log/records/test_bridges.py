@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from schemas.store_names import BRIDGE_TOPIC
 from store_io.broker.message_verdict import VALID, BufferFrames, audit_frame, check_frame
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
 from store_io.log.records import bridges
@@ -67,4 +68,4 @@ def test_a_pad_is_in_a_queue_where_it_has_an_entry() -> None:
     for queued in (False, True):
         data = bridges.pad(BASE, 5, given, queued)
         message = audit_frame(BufferFrames(data), 0, len(data), BASE).message
-        assert message is not None and message.in_queue is queued and message.topic == bridges.TOPIC
+        assert message is not None and message.in_queue is queued and message.topic == BRIDGE_TOPIC

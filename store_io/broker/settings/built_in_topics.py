@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from schemas import commitlog_layout
 from schemas.rows import Row
+from schemas.store_names import BRIDGE_TOPIC
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import config_rules
-from store_io.log.records import bridges
 
 READ_WRITE, INHERITED, ONLY_INHERITED = 6, 7, 1  # perm
 TRANSACTION_DONE = commitlog_layout.OPERATION_TOPIC
@@ -83,4 +83,4 @@ def built_in_groups(rules: BrokerRules) -> frozenset[str]:
 
 def is_asked_for(topic: str) -> bool:
     """Say whether clients ask for such a topic, so that a table has to name it."""
-    return topic != bridges.TOPIC and not topic.startswith(LMQ_PREFIX) and not is_brokers_own(topic)
+    return topic != BRIDGE_TOPIC and not topic.startswith(LMQ_PREFIX) and not is_brokers_own(topic)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store_io.kinds.config.built_in_topics import is_asked_for
+from store_io.broker.settings.built_in_topics import is_asked_for
 from store_io.messages.lost.sendable import sendable
 from store_io.messages.redaction import read_redaction
 
