@@ -23,7 +23,7 @@ class BenchFailed(StoreError):
 
 @contextlib.contextmanager
 def scratch_folder(parent: str | None, keep: bool) -> Iterator[Path]:
-    """Yield a new folder below `parent` (None: the system's own for such things); removed afterwards unless it is to be kept."""
+    """Yield a new folder below `parent` (None: the system's own for such things). Removed afterwards unless it is to be kept."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="store-audit-bench-", dir=parent))
     except OSError as problem:

@@ -331,7 +331,7 @@ class Gap(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """exit_code: what a store with such a gap earns at least; 0: the gap is only noted, and the audit is complete.
+    """exit_code: what a store with such a gap earns at least. 0: the gap is only noted, and the audit is complete.
 
     on_purpose: left out on request or at the time limit. It is then still said what a start would do.
     """
@@ -348,5 +348,5 @@ MEANINGS: Mapping[str, Meaning] = {
 
 
 def exit_code_of(cause: str) -> int:
-    """Return the exit code that a store with a gap of this cause earns at least; the usual one for an unknown cause."""
+    """Return the exit code that a store with a gap of this cause earns at least. The usual one for an unknown cause."""
     return MEANINGS.get(cause, USUAL).exit_code

@@ -131,5 +131,5 @@ SEVERITIES_IN: Mapping[Case, Mapping[Code, str]] = {
 
 
 def severity_in(code: Code, case: Case, holds: bool = True) -> str:
-    """Return the severity of a finding of this code in this case; "", which is the code's own, if the case does not hold."""
+    """Return the severity of a finding of this code in this case. "", which is the code's own, if the case does not hold."""
     return SEVERITIES_IN[case][code] if holds else ""

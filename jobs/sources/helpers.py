@@ -50,7 +50,7 @@ def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSour
 
 
 def read(spark: SparkSession, source: str, store: Stores | None = None, **options: object) -> DataFrame:
-    """Return one source of a store or of several, registered if it was not; options as above, Python's True and False are
+    """Return one source of a store or of several, registered if it was not. Options as above, Python's True and False are
     understood.
 
     store: a path, a pattern, or a list of these; None: the option fleet names them.

@@ -104,7 +104,7 @@ class Workers(Protocol):
         """Return how many tasks run there at once, for so many bytes to read. 0: reading here is quicker."""
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
-        """Return the results in the order of the tasks, as `run_task` gives them, or a Gap; a large one may be packed."""
+        """Return the results in the order of the tasks, as `run_task` gives them, or a Gap. A large one may be packed."""
 
 
 class _Here:

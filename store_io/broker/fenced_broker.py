@@ -145,8 +145,10 @@ def elected(broker: FencedBroker) -> Fenced:
 
 
 def _dispatch(broker: FencedBroker, at: int, end: int) -> tuple[int, Refusal | None]:
-    """Dispatch from `at` on; the physical offset where the check ends: `end`, or that of what it refuses; and the message at
-    which the dispatching thread throws again and again. The check passes that one."""
+    """Dispatch from `at` on, and return where the check ends: at `end`, or at the physical offset that it refuses.
+
+    The second value is the message at which the dispatching thread throws again and again, although the check accepts it.
+    """
     waits: Refusal | None = None
     while at < end:
         found = broker.find_segment(at)

@@ -266,7 +266,7 @@ class Fold:
         return StartSearch(self.rules, self.checkpoint, unclean, self.segments, self.scans, self.firsts, self.needs, self.marks)
 
     def _start_place(self, m: int) -> int | None:
-        """Return the place of the segment at which the search for the first one to read ends; None if there is no search."""
+        """Return the place of the segment at which the search for the first one to read ends. None if there is no search."""
         return self._search(self.unclean).place(m)
 
     def _settle(self) -> None:
@@ -409,7 +409,7 @@ class Fold:
         return None
 
     def _reput_scan(self, file: LogFile, position: int, end: int) -> ScanId:
-        """Return the walk from this position in the file up to a physical offset; after a full file the log continues."""
+        """Return the walk from this position in the file up to a physical offset. After a full file the log continues."""
         full, left = file.wrote == file.file.size, end - file.file.start
         return ScanId("reput", self._places[file.file.path], position, left if full else min(left, file.wrote))
 

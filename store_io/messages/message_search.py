@@ -168,7 +168,7 @@ def search(
 
 
 def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) -> MessageScan | None:
-    """Return the scan up to the last place at which a message with these contents can begin; None if there is no such place."""
+    """Return the scan up to the last place at which a message with these contents can begin. None if there is no such place."""
     _, needles = contents.sought
     if len(needles) != 1 or scan.unpack:  # an inner batch may be compressed
         return scan

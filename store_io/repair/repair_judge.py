@@ -81,7 +81,7 @@ class _Accepted:
 
 
 def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted, why_not: Callable[[Refusal | None], str]) -> list[str]:
-    """Say what a start of the release would do to the new store; [] if the start changes nothing that counts."""
+    """Say what a start of the release would do to the new store. [] if the start changes nothing that counts."""
     p = final.prediction
     if p is None or not p.starts:
         return [f"the release would not start: {why_not(p.refusal if p is not None else None)}"]

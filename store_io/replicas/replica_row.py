@@ -29,7 +29,7 @@ MAX_RANGES = 1000  # shown of what one copy has and another lacks
 
 
 def ledger_of(audit: StoreAudit) -> Row | None:
-    """Return the copy's last entry and what its checkpoint calls committed, as a start reads them; None without a DLedger log."""
+    """Return the copy's last entry and what its checkpoint calls committed, as a start reads them. None without a DLedger log."""
     ledger = audit.prediction.ledger if audit.prediction is not None else None
     return {name: ledger[name] for name in ("end_index", "end_term", "committed_index")} if ledger is not None else None
 

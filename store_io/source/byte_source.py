@@ -174,7 +174,7 @@ class ByteSource:
         return sorted(found, key=lambda entry: entry.path)
 
     def list_tree(self, name: str) -> list[StoreFile]:
-        """Return everything below one folder under the root, by path; nothing is opened, links out of the store are not followed.
+        """Return everything below one folder under the root, by path. Nothing is opened, links out of the store are not followed.
 
         A part in several folders is their union; a name that an earlier one has too comes as "part[2]/name" and so on.
         """

@@ -114,7 +114,7 @@ class KeptFile:
 
     @classmethod
     def of(cls, root: str, name: str) -> KeptFile | None:
-        """Return the file of this name in the store, made if it is not there; None if it cannot be made."""
+        """Return the file of this name in the store, made if it is not there. None if it cannot be made."""
         own = folder()
         if not own:
             return None

@@ -106,7 +106,7 @@ class _InTime:
 
 
 def _answer(send: Callable[[Any], Any], request: Any) -> Any:
-    """Return the answer to botocore's request, with its body; that of an object without a range is left to the caller."""
+    """Return the answer to botocore's request, with its body. The body of a whole object is left to the caller."""
     from botocore.exceptions import HTTPClientError
 
     locks.check()

@@ -308,7 +308,7 @@ def config_absent(outcome: AuditOutcome) -> str:
 
 
 def no_config(outcome: AuditOutcome) -> str:
-    """Return what is absent of config/ and must be restored before a start, if the start loses no message; else ""."""
+    """Return what is absent of config/ and must be restored before a start, if the start loses no message. Else ""."""
     return config_absent(outcome) if outcome.complete and not outcome.counts.get(LOSS) else ""
 
 

@@ -122,7 +122,7 @@ class TaskMaker:
 
 
 def messages_by_index(headers: Sequence[IndexHeader], segments: Sequence[MappedFile]) -> list[int]:
-    """About how many messages each segment holds, by the entries that index files say to have; -1 where there are none. It
+    """About how many messages each segment holds, by the entries that index files say to have. -1 where there are none. It
     decides no more than what is read first. headers: in the order of the files."""
     entries = np.array([max(0, header.index_count - 1) for header in headers], np.int64)
     if not entries.any():

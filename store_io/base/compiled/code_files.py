@@ -99,7 +99,7 @@ def code_folder(source: str) -> str:
 
 
 def writable_by_others(folder: str, around: bool = True) -> str:
-    """Return the first path through which another user than root may have put code into the folder; empty: there is none. A
+    """Return the first path through which another user than root may have put code into the folder. Empty: there is none. A
     folder that is not there has none.
 
     around: a folder or link on the way to it counts, too: who can change that can put another folder in its place.

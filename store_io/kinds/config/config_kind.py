@@ -146,7 +146,7 @@ def config_tables(evidence: Evidence, config: StoreConfig, starting: StartFiles)
 
 
 def _absent(evidence: Evidence, config: StoreConfig) -> str:
-    """Return the name of the folder or file of config/ that was not copied; "" if nothing is known to be absent.
+    """Return the name of the folder or file of config/ that was not copied. "" if nothing is known to be absent.
 
     A broker writes the topics before a topic's first message, and the other tables later. A slave gets them from its master.
     """

@@ -39,7 +39,7 @@ class IndexResults:
 
 
 class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
-    """The index files: every file below index/ whose name is a number, as the broker maps it; an empty file reads as zeros."""
+    """The index files: every file below index/ whose name is a number, as the broker maps it. An empty file reads as zeros."""
 
     name = "index"
     task_types = (IndexTask,)

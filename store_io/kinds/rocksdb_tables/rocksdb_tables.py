@@ -107,7 +107,7 @@ def _puts(evidence: Evidence, mark: int) -> bool:
 
 
 def _put_from(evidence: Evidence, mark: int) -> int | None:
-    """Return the physical offset from which on a start puts what comes after this mark of a table; None: it puts nothing."""
+    """Return the physical offset from which on a start puts what comes after this mark of a table. None: it puts nothing."""
     prediction, ledger = evidence.prediction, evidence.copy.loaded.ledger
     starts = prediction is not None and prediction.starts
     if ledger is not None and ledger.data:  # where its recovery begins no mark is asked

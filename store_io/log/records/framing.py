@@ -106,7 +106,7 @@ class Framing(Protocol):
         """Say whether a broker's check of the record looks at the header too, and does not only pass over it."""
 
     def frames(self, path: str) -> bool:
-        """Say whether the log's file with this path is framed so; a store may hold an older part that is not. "": any file."""
+        """Say whether the log's file with this path is framed so. A store may hold an older part that is not. "": any file."""
 
     def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
         """Say whether each header belongs to the record after it. Asked only if frames have headers.

@@ -437,7 +437,7 @@ class _Reader:
         return Suffixed(number, letter) if letter else number
 
     def _next_place(self, holder: Any) -> str | None:
-        """Return the key of the next value of an object, "" in a list; None at its end, which is read."""
+        """Return the key of the next value of an object, "" in a list. None at its end, which is read."""
         end = "}" if isinstance(holder, dict) else "]"
         character = self._key_next() if end == "}" else self._next()
         while character == ",":
