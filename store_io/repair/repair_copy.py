@@ -43,13 +43,13 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
     """
     listing = list_store(location)
     settings = read_settings(broker_conf, listing, open_source(location))
+    if compacted := compacted_log(listing):
+        raise StoreError(f"{compacted}: the log of a compacted topic, and no repair is written for stores with such a log")
+    if is_group(settings):
+        raise StoreError(GROUP)
     if settings["enableDLegerCommitLog"].value:
-        if is_group(settings):
-            raise StoreError(GROUP)
         if not any(numbered_files(Tree(listing.files), f"{folder}/{DATA}") for folder in ledger_folders(listing.files)):
             raise StoreError(f"nothing to repair from: {shown(location.root)} holds no data file of DLedger with bytes in it")
-    elif compacted := compacted_log(listing):
-        raise StoreError(f"{compacted}: the log of a compacted topic, and no repair is written for stores with such a log")
     elif not numbered_files(Tree(listing.files), COMMITLOG):
         parts = dict(location.parts).get(COMMITLOG) or (f"{location.root.rstrip('/')}/{COMMITLOG}",)
         raise StoreError(

@@ -44,7 +44,7 @@ def judge_new_store(
     """Judge a new store by its audit.
 
     before, final: the audits of the copy and of the new store.
-    advice: what helps against a refusal of the release.
+    why_not: says why the release does not start, and what helps against a refusal.
     """
     accepted = _Accepted(before, log, made)
     kept = [f for f in final.serious if accepted.takes(f)]

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from schemas.dledger_layout import DATA, FOLDER_PREFIX
 from schemas.rows import Row
+from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.broker.loading import Tree
 
@@ -117,6 +119,12 @@ def _said(row: Row) -> str:
 
 def _known(numbers: Mapping[str, int]) -> Row:
     return {name: count for name, count in numbers.items() if count}
+
+
+def is_of_log(path: str) -> bool:
+    """Say whether a step's file belongs to the log: a CommitLog segment, or a data file of a DLedger group."""
+    top, _, below = path.partition("/")
+    return top == COMMITLOG or top.startswith(FOLDER_PREFIX) and below.partition("/")[0] == DATA
 
 
 def bytes_at(tree: Tree, path: str) -> dict[str, int]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from schemas.advice import Gap
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import MappedFile, Row
-from schemas.store_names import COMMITLOG
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
@@ -17,7 +16,7 @@ from store_io.broker.loading import Tree
 from store_io.broker.releases import BrokerRules
 from store_io.repair.proposals import DONOR, EMPTY_CONFIG, FIX_CONFIG, FIX_OFFSETS, HEAL, HEAL_RISK, WITH_EARLIER
 from store_io.repair.repair_plan import BROKER, RepairPlan
-from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS, REMOVE, Steps, bytes_at
+from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS, REMOVE, Steps, bytes_at, is_of_log
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -84,7 +83,7 @@ class RepairRequest:
         """Say whether the plan has a step that changes files of the log. False if it has no steps."""
         planned = self.plan.repair.get(self.policy)
         rows = planned.steps if planned is not None else ()
-        return any(row["action"] not in (COPY, REMOVE) and row["file"].partition("/")[0] == COMMITLOG for row in rows)
+        return any(row["action"] not in (COPY, REMOVE) and is_of_log(row["file"]) for row in rows)
 
     @property
     def steps(self) -> list[Row] | None:
@@ -200,7 +199,7 @@ class Work:
     @property
     def log_changed(self) -> bool:
         """Say whether the log is another one than in the copy, or ended otherwise, by what was done so far."""
-        return any(step.file.partition("/")[0] in (COMMITLOG, ABORT_FILE) for step in self.steps.done)
+        return any(step.file == ABORT_FILE or is_of_log(step.file) for step in self.steps.done)
 
     def forget_rows(self) -> None:
         """Remove what scans have kept: it was taken, or the log is about to be another one."""

@@ -12,12 +12,11 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from schemas.advice import Advice, Step
+from schemas.advice import Advice
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, STARTS_DISPATCH, WITHOUT_DONOR, Code
 from schemas.rows import Finding
 from store_io.base.exit_codes import severity_rank
 from store_io.base.packed import in_order
-from store_io.broker.settings.ledger_files import ledger_peers
 from store_io.kinds.all_kinds import KINDS
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import with_cause
@@ -100,8 +99,6 @@ def _order(finding: Finding) -> tuple[Any, ...]:
 
 def no_repair(copy: OpenedCopy) -> Advice | None:
     """Return what to do if no repair can be made of a store of this kind; None if one can."""
-    if copy.rules.value("enableDLegerCommitLog"):
-        return Advice(Step.NO_LEDGER_REPAIR) if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else None
     return next(filter(None, (kind.no_repair(copy) for kind in KINDS)), None)
 
 

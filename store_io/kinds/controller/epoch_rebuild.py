@@ -37,11 +37,12 @@ class ControllerRepair(KindRepair):
         if epochs.refusal:
             _put_backup(now.work, audit, str(refusal_sentence(epochs.refusal)), log_end)
             return
-        blamed = [finding.phy_offset for finding in audit.findings if finding.code in CODES]
+        blamed = [finding for finding in audit.findings if finding.code in CODES]
         if not blamed and all(epoch.start <= log_end for epoch in epochs.epochs):
             return
-        kept = rising([epoch for epoch in epochs.epochs if 0 <= epoch.start <= log_end and epoch.start not in blamed])
-        put(now.work, audit, kept, "only epochs that fit the log")
+        lines = {finding.start for finding in blamed if finding.file == epochs.path and finding.code != Code.EPOCH_FILE_DAMAGED}
+        fit = [line.epoch for line in epochs.lines if line.start not in lines and 0 <= line.epoch.start <= log_end]
+        put(now.work, audit, rising(sorted(fit)), "only epochs that fit the log")
 
 
 def _put_backup(work: Work, audit: Audited, reason: str, log_end: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from schemas import dledger_layout as layout
-from schemas.advice import Cause, Gap, LedgerRows
+from schemas.advice import Advice, Cause, Gap, LedgerRows, Step
 from schemas.finding_codes import Code
 from schemas.rows import Finding, MappedFile
 from store_io.base.errors import StoreError
@@ -19,6 +19,7 @@ from store_io.broker.settings.ledger_files import ledger_folder
 from store_io.kinds.dledger.entry_walk import DataTask
 from store_io.kinds.dledger.ledger_chain import live_ends
 from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
+from store_io.kinds.dledger.ledger_refusals import is_group
 from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, DataWalk, LedgerTexts, UnitWalk
 from store_io.kinds.dledger.unit_reader import UnitTask, read_texts
 from store_io.model.audit_request import AuditRequest
@@ -76,6 +77,9 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
                 yield unrecognised(entry, "not an index file of DLedger: a start ends at it")
             elif entry.size != layout.INDEX_FILE_BYTES:
                 yield size_finding(Code.LEDGER_INDEX_WRONG_SIZE, entry, layout.INDEX_FILE_BYTES)
+
+    def no_repair(self, copy: OpenedCopy) -> Advice | None:
+        return Advice(Step.NO_LEDGER_REPAIR) if is_group(copy.rules.settings) else None
 
     def nothing_found(self) -> LedgerWalks:
         return LedgerWalks()

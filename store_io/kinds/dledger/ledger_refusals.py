@@ -18,8 +18,8 @@ OLDER_PART = "the part of the log from before DLedger is damaged, and no repair 
 
 
 def is_group(settings: Mapping[str, Setting]) -> bool:
-    """Say whether dLegerPeers names several nodes."""
-    return len(ledger_peers(settings["dLegerPeers"].value)) > 1
+    """Say whether the log is that of a DLedger group of several nodes, by dLegerPeers."""
+    return bool(settings["enableDLegerCommitLog"].value) and len(ledger_peers(settings["dLegerPeers"].value)) > 1
 
 
 def older_part_damage(findings: list[Finding]) -> str:

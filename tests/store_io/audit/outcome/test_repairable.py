@@ -46,6 +46,12 @@ def test_no_step_promises_what_no_repair_does(kind: str) -> None:
     assert told["checkpoint_missing"] == told["queue_entry_missing"] == no_repair(evidence.copy) == why
 
 
+def test_a_compacted_log_beside_a_ledger_is_refused_as_beside_segments() -> None:
+    copy = of_kind("single dledger").copy
+    compacted = copy_of({"compaction/compactionLog/T/0/00000000000000000000": 9})
+    assert no_repair(replace(copy, listing=compacted.listing)) == Advice(Step.NO_COMPACTED_REPAIR)
+
+
 @pytest.mark.parametrize("more", ["", "enableLmq", "duplicationEnable", "recheckReputOffsetFromCq", "enableControllerMode"])
 def test_queues_that_are_written_twice_are_refused_beside_what_no_repair_knows(more: str) -> None:
     settings = {name: Setting(True, "broker.conf") for name in ("rocksdbCQDoubleWriteEnable", more) if name}

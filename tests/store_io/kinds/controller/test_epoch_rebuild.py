@@ -51,6 +51,14 @@ def test_epochs_that_do_not_fit_the_log_are_left_out(tmp_path: Path) -> None:
     assert mended(store, tmp_path / "new") == (epoch_text((1, 0), (2, sound)), ["write_epochs"])
 
 
+@pytest.mark.parametrize("epoch", [2, 3])
+def test_an_epoch_stays_although_another_one_names_its_start_or_number(epoch: int, tmp_path: Path) -> None:
+    store = replica(tmp_path / "store")
+    start = store.records[9].at
+    (store.root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0), (2, start), (epoch, start)))
+    assert mended(store, tmp_path / "new") == (epoch_text((1, 0), (2, start)), ["write_epochs"])
+
+
 def test_epochs_beyond_a_cut_go_with_it(tmp_path: Path) -> None:
     store = replica(tmp_path / "store", "5.1.4", clean=False)
     cut = store.records[30]
