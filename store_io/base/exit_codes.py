@@ -28,13 +28,16 @@ def severity_rank(severity: str) -> int:
 def of_store(severities: Iterable[str], gaps: Iterable[Gap]) -> int:
     """Return the exit code of a store by its findings' severities and its completeness.
 
-    complete: all of it was read and is modelled.
+    gaps: why the audit is incomplete.
     """
     return worst([*map(of_severity, severities), *(gap.exit_code for gap in gaps)])
 
 
 def of_run(of_stores: Iterable[int], problems: Iterable[str]) -> int:
-    """Return the most severe of its stores'. problems: what kept results from being written: such a run is incomplete."""
+    """Return the most severe exit code of a run's stores.
+
+    problems: why results were not written: the run is incomplete then.
+    """
     return worst([*of_stores, *(INCOMPLETE for _ in problems)])
 
 

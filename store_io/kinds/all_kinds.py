@@ -25,7 +25,7 @@ from store_io.kinds.rocksdb_queues.rocksdb_queue_checks import queue_database, q
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.kinds.rocksdb_tables.rocksdb_tables import passed_over, rocksdb_tables, tables_not_judged, unnamed_tables
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
-from store_io.kinds.tiered.tiered_store import tiered_store
+from store_io.kinds.tiered.tiered_store import TIERED, tiered_store
 from store_io.kinds.timers.timer_findings import timer_entry_findings, timer_findings, timers_not_judged
 from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.model.evidence import Evidence
@@ -38,13 +38,12 @@ Check = Callable[[Evidence], Iterable[Finding]]
 class Room:
     """A kind, and what follows from the evidence on it.
 
-    kind: None if the files are read by the checks themselves.
     log_checks: checks whose findings may show that a message of the log is wrong. checks: all others.
     start_checks: checks of the effect of a start; they run if a start is predicted and nothing ends it.
     not_judged: takes the names of files that a start reads and no check judges, and returns them with what this kind knows.
     """
 
-    kind: Kind[Any, Any, Any] | None
+    kind: Kind[Any, Any, Any]
     log_checks: tuple[Check, ...] = ()
     checks: tuple[Check, ...] = ()
     start_checks: tuple[Check, ...] = ()
@@ -65,10 +64,10 @@ ROOMS = (
     Room(ROCKS_QUEUES, log_checks=(queue_database, queue_twins)),
     Room(INDEX, checks=(unindexed,)),
     Room(COMPACTION, checks=(compacted_topics,)),
-    Room(None, checks=(tiered_store,)),  # what it says of a store is read by the check itself
+    Room(TIERED, checks=(tiered_store,)),
     Room(CHECKPOINT, checks=(checkpoint_times,)),
     Room(CONTROLLER, checks=(epoch_findings,)),
     Room(TIMERS, checks=(timer_findings, timer_entry_findings), not_judged=timers_not_judged),
     Room(TABLES, checks=(rocksdb_tables, passed_over, unnamed_tables), not_judged=tables_not_judged),
 )
-KINDS = tuple(room.kind for room in ROOMS if room.kind is not None)
+KINDS = tuple(room.kind for room in ROOMS)

@@ -47,9 +47,10 @@ class Opening:
     """A copy while it is opened.
 
     unmodelled: parts of the copy for which there are no rules; a kind adds its own.
-    topics, batch_topics, compacted_topics, known_topics, write_queues: topics by config/. All that a table names; those of type
-        BatchCQ; those whose consumers read a compacted log; every one that the broker knows, or None if nothing says that a topic
-        was deleted; how many queues each has for writing.
+    topics: every topic that a table of config/ names. batch_topics: topics of type BatchCQ.
+    compacted_topics: topics whose consumers read a compacted log.
+    known_topics: every topic that the broker knows; None if nothing says that a topic was deleted.
+    write_queues: how many queues each topic has for writing.
     checkpoint, headers, epochs, marks: what a broker's recovery asks small files for.
     facts: those of the kinds that were opened so far.
     A kind sets what others ask for when it is opened; config/ is opened before all others.
@@ -87,9 +88,13 @@ class Opening:
 class Refusals:
     """The reasons of one kind why a broker does not start, by the moment at which the broker meets them.
 
-    by_settings: before it reads a file. before_load: before the store's own load(). in_load: before load() looks at names and
-    lengths of log and queues; after_files: once these are right.
-    after_recovery: before start(). in_start: in it. at_last: when all else is done.
+    by_settings: before it reads a file.
+    before_load: before the store's own load().
+    in_load: in load(), before that looks at names and lengths of the files of log and queues.
+    after_files: in load(), although these names and lengths are right.
+    after_recovery: before start().
+    in_start: in start().
+    at_last: when all else is done.
     """
 
     by_settings: Refusal | None = None

@@ -29,7 +29,7 @@ class OpenedCopy:
     """The facts of listing, settings and small files.
 
     no_store: why nothing in the folder shows it to be a store, else empty.
-    unmodelled: a sentence for each part of it for which there are no rules.
+    unmodelled: a gap for each part of it for which there are no rules.
     loaded: the files that the release's load() maps, or why it refuses.
     segment_files: by name, those that load() leaves out too.
     headers: those of the index files that can be read, by path, in the order of their names.

@@ -18,7 +18,7 @@ _ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)
 
 
 def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) -> list[Gap]:
-    """Return a sentence for each kind of store that is recognised but not modelled. The effect of a start is then not known.
+    """Return a gap for each kind of store that is recognised but not modelled. The effect of a start is then not known.
 
     conf: a broker.conf was named; one that is silent means the default.
     The RocksDB beside the store that 5.4.0 always makes does not count.
@@ -62,7 +62,7 @@ def other_ledgers(listing: StoreListing, rules: BrokerRules) -> list[str]:
 
 
 def _beside_controller_mode(rules: BrokerRules) -> Iterable[Gap]:
-    """Yield sentences on settings that are not modelled together with controller mode."""
+    """Yield gaps of settings that are not modelled together with controller mode."""
     if rules.controller_mode and rules.value("duplicationEnable"):
         yield Gap(Cause.CONTROLLER_DUPLICATION)
     if rules.controller_mode and rules.value("recheckReputOffsetFromCq") and not rules.controlled:
@@ -70,7 +70,7 @@ def _beside_controller_mode(rules: BrokerRules) -> Iterable[Gap]:
 
 
 def _beyond_confirmed(rules: BrokerRules) -> Iterable[Gap]:
-    """Yield sentences on dispatch by readUnCommitted that is not modelled.
+    """Yield gaps of dispatch by readUnCommitted that is not modelled.
 
     Without controller mode and duplicationEnable it changes nothing.
     """
@@ -83,7 +83,7 @@ def _beyond_confirmed(rules: BrokerRules) -> Iterable[Gap]:
 
 
 def _beside_combined(rules: BrokerRules) -> Iterable[Gap]:
-    """Yield sentences on settings that are not modelled together with queues in files and in RocksDB."""
+    """Yield gaps of settings that are not modelled together with queues in files and in RocksDB."""
     if rules.value("enableDLegerCommitLog"):
         yield Gap(Cause.DOUBLE_WRITE_LEDGER)
     if rules.value("duplicationEnable") and rules.value("recheckReputOffsetFromCq"):
@@ -93,7 +93,7 @@ def _beside_combined(rules: BrokerRules) -> Iterable[Gap]:
 
 
 def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[Gap]:
-    """Yield sentences on DLedger's logs in this copy that cannot be judged."""
+    """Yield gaps of DLedger's logs in this copy that cannot be judged."""
     folders, own = ledger_folders(listing.files, with_data=True), ledger_folder(rules)
     if not rules.value("enableDLegerCommitLog"):
         for folder in folders:

@@ -118,7 +118,7 @@ class CopyUnderWay:
                 raise StoreError(f"{path}: its copy has ended before byte {position}")
 
     def copies(self, path: str) -> bool:
-        """Say whether the path is that of a file of the copy: no folder, nor what no copy is made of."""
+        """Say whether the path is a regular file that the copy contains."""
         entry = self.plan.by_path.get(path)
         return entry is not None and entry.kind == "file"
 

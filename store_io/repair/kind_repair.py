@@ -29,10 +29,10 @@ class Rebuilt:
     """The results of all rounds so far: each queue as it was made last, and rows of the report.
 
     in_place: queues that have no entry elsewhere than a repair would put it.
-    timers: on the timer's files; None if they fit.
-    database: on the queues' database; None if it stays, or there is none.
-    tables: the same for index and transactions in rocksdbstore/.
-    unfindable: on messages that stay in the log alone, by queue.
+    timers: the row about the timer's files; None if they fit the log.
+    database: the row about the queues' database; None if it stays, or there is none.
+    tables: the row about index and transactions in rocksdbstore/; None as above.
+    unfindable: rows about messages that stay in the log alone, by queue.
     """
 
     queues: list[QueuePlan] = field(default_factory=list)

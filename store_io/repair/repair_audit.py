@@ -111,8 +111,8 @@ def audit(
     """Return the audit of the new store as it is now, under those settings.
 
     what: "the copy".
-    copy: of the copy, to be held against the plan, where it is read. Raises StoreError where there is none, and Unreadable where
-    a read has failed: what a repair does follows from an audit that has read all.
+    copy: where the copy is read, if it is audited to hold it against the plan; None audits the new store.
+    Raises StoreError if the audit fails, Unreadable if a read fails: a repair follows from an audit that has read everything.
     """
     request = work.request
     asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None)

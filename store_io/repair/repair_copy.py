@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from schemas import rocksdb_layout
+from schemas.advice import Advice, Step
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.dledger_layout import DATA, FOLDER_PREFIX
 from schemas.finding_codes import Part
@@ -22,12 +23,13 @@ from store_io.broker.loading import Tree, numbered_files
 from store_io.broker.settings.ledger_files import ledger_folders
 from store_io.broker.settings.read_settings import read_settings
 from store_io.kinds.compaction.compacted_queues import compacted_log
-from store_io.kinds.dledger.ledger_refusals import GROUP, is_group
+from store_io.kinds.dledger.ledger_refusals import is_group
 from store_io.model.facts.size_misfits import size_misfits
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import ByteSource, StoreLocation, name_of, open_source, shown
 from store_io.source.store_dir import list_store
+from store_io.wording.steps import advice_text
 
 _CORES = os.cpu_count() or 1
 COPY_THREADS = max(2, min(4, _CORES), min(16, _CORES // 2))  # reading what is there by now takes the other half
@@ -43,10 +45,10 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
     """
     listing = list_store(location)
     settings = read_settings(broker_conf, listing, open_source(location))
-    if compacted := compacted_log(listing):
-        raise StoreError(f"{compacted}: the log of a compacted topic, and no repair is written for stores with such a log")
     if is_group(settings):
-        raise StoreError(GROUP)
+        raise StoreError(advice_text(Advice(Step.NO_LEDGER_REPAIR)))
+    if compacted_log(listing):
+        raise StoreError(advice_text(Advice(Step.NO_COMPACTED_REPAIR)))
     if settings["enableDLegerCommitLog"].value:
         if not any(numbered_files(Tree(listing.files), f"{folder}/{DATA}") for folder in ledger_folders(listing.files)):
             raise StoreError(f"nothing to repair from: {shown(location.root)} holds no data file of DLedger with bytes in it")

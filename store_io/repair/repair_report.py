@@ -58,7 +58,7 @@ class Ended:
 
 
 def report(work: Work, begun: Begun, ended: Ended) -> Row:
-    """Return the whole of it, plain data."""
+    """Return the report as plain data, for NEW.repair.json."""
     request = work.request
     found: Row = {
         "schema_version": 1, "policy": request.policy, "release": request.plan.release, "settings": request.settings,

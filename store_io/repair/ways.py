@@ -89,7 +89,7 @@ class Way(RepairFigures):
 
     @property
     def risk(self) -> float:
-        """Return how likely one of these changes is not the right one, at most: the sum of their risks."""
+        """Return the sum of the risks of all healed records: at most as likely one of them is wrong."""
         return float((self.report.get("healed") or {}).get("total_risk", 0.0)) if self.outcome is not None else 0.0
 
     @property

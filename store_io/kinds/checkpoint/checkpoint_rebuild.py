@@ -21,7 +21,7 @@ class NewCheckpoint:
 
     time, index_time: store times up to which log and queues, and the index, are on the disk.
     master: the master's flushed offset.
-    last_message: its physical offset, 0 if nothing is confirmed.
+    last_message: physical offset of the log's last message; 0 if no message is confirmed.
     end: the log's end; a replica in controller mode has everything before it in its queues.
     """
 

@@ -120,7 +120,7 @@ def refusal_step(done: Load, rules: BrokerRules, late: bool) -> Advice:
 class StartFiles:
     """The files besides queues and log that may end a start.
 
-    refusal, late_refusal: the sentence with which the release ends before, or after, recovery; else empty.
+    refusal, late_refusal: why the release ends before, or after, recovery, if it does.
     refused_by, late_refused_by: the file that is to blame.
     broken: sentences about what is visibly broken and not modelled.
     names: files that exist, are read by the release, and were not judged; config/ last.

@@ -58,7 +58,7 @@ class StoredEpochs:
     epochs: by number.
     path: the file that gives them, "" without one.
     lines: as that file has them.
-    refusal: the sentence with which start() fails, else empty.
+    refusal: why start() fails over the file, if it does.
     problem: a file could not be read; all else is void.
     """
 

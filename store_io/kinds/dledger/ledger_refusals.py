@@ -10,10 +10,6 @@ from schemas.store_names import COMMITLOG
 from store_io.broker.releases import Setting
 from store_io.broker.settings.ledger_files import ledger_peers
 
-GROUP = (
-    "the log is that of a DLedger group of several nodes (dLegerPeers), and no repair writes one of them: stop this node, empty"
-    " its store, and let it copy the log from the others, after committedIndex of all copies was compared"
-)
 OLDER_PART = "the part of the log from before DLedger is damaged, and no repair writes that beside a DLedger log"
 
 

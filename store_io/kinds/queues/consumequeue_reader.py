@@ -468,7 +468,7 @@ def _recover_ext(source: ByteSource, task: QueueTask, summary: QueueSummary, end
 
 
 def _unit_at(source: ByteSource, files: Sequence[MappedFile], offset: int, last: MappedFile, last_wrote: int) -> int | Refusal:
-    """Return the size of the unit at an offset of the ext queue; 0 without a unit. A sentence if reading it throws."""
+    """Return the size of the unit at an offset of the ext queue; 0 without a unit. A refusal if reading it throws."""
     found = next((f for f in files if f.start <= offset < f.start + f.size), files[0] if files and offset == 0 else None)
     if found is None:
         return 0

@@ -310,7 +310,7 @@ def _mark_refusal(table: QueueTable) -> Refusal | None:
 
 
 def _unmodelled(table: QueueTable, loaded: LoadedStore, rules: BrokerRules) -> list[Gap]:
-    """Return sentences on queues in RocksDB that the rules do not cover."""
+    """Return gaps of queues in RocksDB that the rules do not cover."""
     found = []
     why = table.hidden_unknown
     if rules.combined_queues:

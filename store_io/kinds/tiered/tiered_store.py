@@ -17,11 +17,21 @@ from store_io.base.errors import NotAFile, Unreadable
 from store_io.base.wording import count_text
 from store_io.kinds.config.texts.fastjson import ConfigFault, parse_written
 from store_io.model.evidence import Evidence
+from store_io.model.kind import Kind
 from store_io.source.byte_source import ByteSource
 
 MAX_METADATA_BYTES = 64 << 20
 _INT64 = 1 << 63
 MAX_QUEUES_TOLD = 100
+
+
+class Tiered(Kind[None, None, None]):
+    """The metadata of a tiered store. Its one small file is read by the check."""
+
+    name = "tiered"
+
+
+TIERED = Tiered()
 
 
 @dataclass

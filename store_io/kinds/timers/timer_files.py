@@ -70,7 +70,7 @@ class TimerParts:
 
     files: those of the timer log, as they are mapped.
     wheel: the path of the wheel that is loaded, empty for none.
-    refusal: the sentence with which a broker ends before its store is loaded; late_refusal: after that.
+    refusal: why a broker ends before its store is loaded; late_refusal: after that.
     table: that of timers in RocksDB; None if the release keeps none there.
     """
 

@@ -143,7 +143,7 @@ class Donor:
         return segment
 
     def _not_taken(self, segment: _Segment, count: int) -> Iterator[Row]:
-        """Yield a row for each damaged range of which something is left; for `count` segments that neither copy has, one."""
+        """Yield a row for each damaged range that the donor does not fill; one for `count` segments that neither copy has."""
         size, path = self.logs.size, segment_path(segment.base)
         if count > 1:
             why = f"neither the copy nor the donor has these {count} segments"

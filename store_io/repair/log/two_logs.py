@@ -88,7 +88,7 @@ class TwoLogs:
         )
 
     def parted_around(self, base: int) -> str:
-        """Say why the copies do not agree next to a segment of which nothing is left; "" if they do.
+        """Explain how the two copies differ next to a segment of which nothing is left; "" if they agree.
 
         The places are the end of the last one before it that holds messages, else the beginning of the first one after it.
         """

@@ -370,17 +370,17 @@ class StoreWriter:
             file.set_time(mtime_ns)
 
     def move(self, path: str, to: str) -> None:
-        """Give a file or folder another name."""
+        """Give a file another name."""
         with _write_errors(to):
-            is_folder = stat.S_ISDIR(os.lstat(self._full(path)).st_mode)
             self._make_folders(os.path.dirname(self._full(to)))
             _rename_new(self._full(path), self._full(to))
-            self._renamed(path, to, folders=is_folder)
+            self._name_changed(path)
+            self._name_changed(to)
 
-    def _renamed(self, *paths: str, folders: bool = False) -> None:
-        for path in paths:
-            (self.flushed.forget if folders else self.flushed.wrote)(self._full(path))
-            self.flushed.wrote(os.path.dirname(self._full(path)))
+    def _name_changed(self, path: str, is_folder: bool = False) -> None:
+        """Note that the name came, went, or is another file's or folder's: it and the folder around it are to be flushed."""
+        (self.flushed.forget if is_folder else self.flushed.wrote)(self._full(path))
+        self.flushed.wrote(os.path.dirname(self._full(path)))
 
     def take_in(self, name: str, to: str) -> int:
         """Move a regular file of the workshop into the new store: its size."""
@@ -393,7 +393,7 @@ class StoreWriter:
                 raise WriteFailed(f"{to}: what was to be moved there is no regular file")
             self._make_folders(os.path.dirname(self._full(to)))
             _rename_new(origin, self._full(to))
-            self._renamed(to)
+            self._name_changed(to)
         return status.st_size
 
     def remove(self, path: str) -> None:
@@ -405,7 +405,7 @@ class StoreWriter:
             except FileNotFoundError:
                 return
             is_folder = stat.S_ISDIR(status.st_mode)
-            self._renamed(path, folders=is_folder)
+            self._name_changed(path, is_folder)
             if is_folder:
                 shutil.rmtree(full)
             else:

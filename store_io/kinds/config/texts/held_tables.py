@@ -160,8 +160,9 @@ def _show_value(shown: ShownTable, layout: Layout, key: bytes, value: bytes) -> 
 
 
 def _folder_refusal(files: Sequence[StoreFile], folder: str) -> Refusal | None:
-    """Return the sentence with which RocksDB refuses a folder that is a file, else nothing (ConfigRocksDBStorage.postLoad,
-    ConfigStorage.postLoad).
+    """Return why RocksDB refuses a folder that is a file; None if it does not.
+
+    Source: ConfigRocksDBStorage.postLoad, ConfigStorage.postLoad.
     """
     kinds = {entry.kind for entry in files if entry.path == folder}
     if not kinds & {"file", "special"} or any(entry.path.startswith(f"{folder}/") for entry in files):
