@@ -99,6 +99,10 @@ class StoreChanged(Unreadable):
         return error
 
 
+class FormUnread(Unreadable):
+    """No form of a config/ table has an entry, and another form could not be read this time. A repair without the table works."""
+
+
 class UnfitDonor(StoreError):
     """The second copy is a store that has nothing to give to this log."""
 

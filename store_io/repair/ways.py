@@ -14,10 +14,9 @@ from typing import Protocol
 
 from schemas.rows import FROM_FILE, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
-from store_io.base.errors import StoreError, UnfitDonor, Unreadable
+from store_io.base.errors import FormUnread, StoreError, UnfitDonor, Unreadable
 from store_io.base.wording import clause
 from store_io.broker.settings.config_rules import TOPICS
-from store_io.kinds.config.texts.table_forms import FormUnread
 from store_io.repair.proposals import FIX_CONFIG, MOST_RISK, refused_section
 from store_io.repair.repair_report import written_files
 from store_io.repair.repair_steps import COPY

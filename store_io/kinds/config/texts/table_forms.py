@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from schemas.advice import Gap
 from schemas.rows import FROM_FILE, FROM_VERSION, Row
-from store_io.base.errors import StoreError, Unreadable
+from store_io.base.errors import FormUnread, StoreError
 from store_io.base.failed_reads import failed_reads, noted_unless
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import (
@@ -47,10 +47,6 @@ from store_io.source.store_dir import StoreListing
 _MOST_SEEN = 100_000
 MOST_NAMES = 1000  # of entries that a report lists, for each form
 OTHER_FILE = {CONSUMER_OFFSETS: LMQ_OFFSETS, LMQ_OFFSETS: CONSUMER_OFFSETS}
-
-
-class FormUnread(Unreadable):
-    """No own form of a table has an entry, and another form could not be read this time. A repair that leaves the table goes."""
 
 
 class Copy(Protocol):
