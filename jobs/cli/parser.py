@@ -239,3 +239,13 @@ def spark_setting(spark: Sequence[str], key: str, option: str | None = None) -> 
 def is_cluster_mode(spark: Sequence[str]) -> bool:
     """Say whether these words ask for cluster deploy mode: the driver runs somewhere in the cluster."""
     return spark_setting(spark, "spark.submit.deployMode", "--deploy-mode") == "cluster"
+
+
+def master_of(spark: Sequence[str]) -> str:
+    """Return the master that these words name; this machine's own without one."""
+    return spark_setting(spark, "spark.master", "--master") or "local"
+
+
+def uses_other_machines(spark: Sequence[str]) -> bool:
+    """Say whether these words name a master whose tasks may run on other machines."""
+    return not master_of(spark).startswith("local")

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from jobs.cli.argument_places import refuse_inside
 from jobs.cli.options import Command, single_store
+from jobs.cli.parser import is_cluster_mode
 from jobs.cli.stores import StoreArgument
 from jobs.cli.terminal import colour_wanted, output_width
 from jobs.messages.message_arguments import NO_SEGMENT, open_named, request_of, unknown_topics
@@ -49,7 +50,7 @@ def run(command: Command) -> int:
     """Print what is found; 0 whether or not there is anything."""
     store = single_store(command)
     query = read_query(command)
-    if "--deploy-mode" in command.spark and "cluster" in command.spark:
+    if is_cluster_mode(command.spark):
         raise UsageError("query prints its answer where it is typed: --deploy-mode client")
     if query.out is not None:
         refuse_inside(query.out, "--out", store.roots)

@@ -9,12 +9,11 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jobs.cli import argument_places, options
 from jobs.cli.options import Command
-from jobs.cli.parser import is_cluster_mode
+from jobs.cli.parser import is_cluster_mode, uses_other_machines
 from jobs.cli.stores import StoreArgument
 from jobs.installation import SPEAKER
 from jobs.repair.repair_request import read_request
@@ -177,8 +176,7 @@ def _scratch(command: Command, request: RepairRequest) -> str:
 
     It is the target's if other machines work, too.
     """
-    master = next((value for word, value in pairwise(command.spark) if word == "--master"), "local")
-    return tempfile.gettempdir() if master.startswith("local") else os.path.dirname(request.target)
+    return os.path.dirname(request.target) if uses_other_machines(command.spark) else tempfile.gettempdir()
 
 
 def tell_step(sentence: str) -> None:

@@ -8,6 +8,7 @@ import traceback
 from types import CodeType, ModuleType, TracebackType
 
 from jobs.cli.options import Command
+from jobs.cli.parser import is_cluster_mode
 from store_io.base.errors import StoreError, UsageError
 
 FAILED = 1  # a script that raises, as of Python itself
@@ -20,7 +21,7 @@ def run(command: Command) -> int:
     """
     if not command.arguments:
         raise UsageError("run takes a script: run SCRIPT.py [its arguments]")
-    if "--deploy-mode" in command.spark and "cluster" in command.spark:
+    if is_cluster_mode(command.spark):
         raise UsageError("run runs the script on this machine: of Spark's deploy modes it takes --deploy-mode client alone")
     path = command.arguments[0]
     code = _compiled(path)

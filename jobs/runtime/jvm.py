@@ -108,7 +108,7 @@ class Jvm:
             self.notes_place = f"{scratch}/notes"
         self._told = f"{scratch}/gateway"
         os.environ[disk_cache.PLACE] = scratch  # what this process fetches of a store is there for tasks of this machine
-        if is_local(master_of(spark_words)):
+        if is_local(parser.master_of(spark_words)):
             self.workers_place, self.sockets_place = f"{scratch}/workers", self._short(scratch)
         keys = parser.spark_setting(spark_words, S3A_KEYS) == "true"
         self.process = subprocess.Popen(
@@ -235,12 +235,7 @@ def needs_launcher(spark_words: Sequence[str], variables: Mapping[str, str]) -> 
     if any(variables.get(name) for name in _SCRIPTS) or os.path.exists(f"{spark_home()}/conf"):
         return True
     told = any("driver" in word or word == "--properties-file" for word in spark_words)
-    return told or not is_local(master_of(spark_words))
-
-
-def master_of(spark_words: Sequence[str]) -> str:
-    """Return the master that these options name; this machine's own without one."""
-    return parser.spark_setting(spark_words, "spark.master", "--master") or "local"
+    return told or not is_local(parser.master_of(spark_words))
 
 
 def is_local(master: str) -> bool:

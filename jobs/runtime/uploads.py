@@ -17,9 +17,9 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, Protocol
 
+from jobs.cli.parser import master_of, uses_other_machines
 from jobs.runtime.remote_files import TEMPORARY, HdfsFiles, S3Files
 from schemas.store_names import UPLOAD_MARK
 from store_io.base.errors import StoreError, UsageError
@@ -80,12 +80,11 @@ def target_of(uri: str) -> Target:
 
 def refuse_elsewhere(spark_words: Sequence[str]) -> None:
     """Raise UsageError if tasks run on other machines. Files that go to a URI are made in a folder of this machine first."""
-    for word, value in pairwise(spark_words):
-        if word == "--master" and not value.startswith("local"):
-            raise UsageError(
-                f"--to a URI, with --master {value}: it is made in a folder of this machine first, which others do not see; leave"
-                " --master out, or name a folder that is mounted on all"
-            )
+    if uses_other_machines(spark_words):
+        raise UsageError(
+            f"--to a URI, with master {master_of(spark_words)}: it is made in a folder of this machine first, which others do not"
+            " see; leave the master out, or name a folder that is mounted on all"
+        )
 
 
 def _files(folder: str, last: Sequence[str]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from functools import cache
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from jobs.cli import parser
 from jobs.runtime.spark_start import LazySpark, worth_spark
 from schemas.advice import Gap
 from store_io.base.compiled.code_files import start_quickly
@@ -108,7 +109,7 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
     """Start the JVM now. On this machine Spark comes up in it when the first tasks need it, and the copy is made meanwhile."""
     with LazySpark(spark_words) as spark:
         spark.begin(_load_tasks)
-        from jobs.runtime.jvm import is_local, master_of
+        from jobs.runtime.jvm import is_local
         from jobs.tasks.progress import SparkCounters
         from jobs.tasks.runner import Runner
 
@@ -127,7 +128,7 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
                 raise StoreError(f"a task failed: {faults[0]}")
             return answers
 
-        if not is_local(master_of(spark_words)):  # a cluster that is not there fails before the copy
+        if not is_local(parser.master_of(spark_words)):  # a cluster that is not there fails before the copy
             runner()
         yield submitted
 

@@ -508,6 +508,7 @@ def test_arguments_that_make_no_sense(store: Store, tmp_path: Path, capsys: pyte
         (["--release", "2.0.0"], 2, "2.0.0"),
         (["--colums", "topic"], 2, "did you mean --columns?"),
         (["--deploy-mode", "cluster"], 2, "--deploy-mode client"),
+        (["--conf", "spark.submit.deployMode=cluster"], 2, "--deploy-mode client"),
     ):
         assert entry.main(["query", str(store.root), *words]) == code, words
         answer = capsys.readouterr()

@@ -97,6 +97,7 @@ def test_what_is_no_script_is_a_usage_error(tmp_path: Path, capsys: pytest.Captu
         ([str(tmp_path / "bad.py")], "is not Python: invalid syntax"),
         ([str(tmp_path)], "it is a folder"),
         (["--deploy-mode", "cluster", str(tmp_path / "bad.py")], "--deploy-mode client"),
+        (["--conf", "spark.submit.deployMode=cluster", str(tmp_path / "bad.py")], "--deploy-mode client"),
         (["--unknown", "x.py"], "unknown option"),
     ):
         assert entry.main(["run", *words]) == 2

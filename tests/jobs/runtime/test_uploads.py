@@ -187,8 +187,9 @@ def test_places_that_are_refused(server: S3Server) -> None:
         with pytest.raises(UsageError, match=said):
             target_of(uri)
     uploads.refuse_elsewhere(["--master", "local[2]", "--conf", "a=b"])
-    with pytest.raises(UsageError, match="with --master spark://m:7077: it is made in a folder of this machine"):
-        uploads.refuse_elsewhere(["--master", "spark://m:7077"])
+    for words in (["--master", "spark://m:7077"], ["--conf", "spark.master=spark://m:7077"]):
+        with pytest.raises(UsageError, match="with master spark://m:7077: it is made in a folder of this machine"):
+            uploads.refuse_elsewhere(words)
 
 
 def plan(root: Path, conf: str) -> Row:
