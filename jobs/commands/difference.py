@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,8 +60,11 @@ def run(command: Command) -> int:
 # ---- out of the tables ---------------------------------------------------------------------------------------------
 
 
-def read_difference(history: History, run_a: str, run_b: str, store: str | None = None) -> Row:
-    """Read two runs into the rows of `difference_view`. Raises StoreError if a run or the store is missing."""
+def read_difference(history: History, run_a: str, run_b: str, store: str | None = None, stores: Collection[str] = ()) -> Row:
+    """Read two runs into the rows of `difference_view`. Raises StoreError if a run or the store is missing.
+
+    store: as a user names one. stores: names of those alone that are compared; empty: all.
+    """
     found = history.runs(_RUN_COLUMNS, [run_a, run_b])
     of_a, of_b = ({row["store"]: row for row in found if row["run_id"] == run_id} for run_id in (run_a, run_b))
     if not of_a or not of_b:
@@ -71,8 +74,8 @@ def read_difference(history: History, run_a: str, run_b: str, store: str | None 
         near = f"; did you mean {close[0]}?" if close else ""
         raise StoreError(f"run {missing!r}: no such run in {history.uri}, or it was stopped before it was whole{near}")
     store = past_runs.chosen_store((*of_a, *of_b), store, f"run {run_a} or {run_b}")
-    if store is not None:
-        of_a, of_b = ({name: row for name, row in found.items() if name == store} for found in (of_a, of_b))
+    if wanted := [store] if store is not None else stores:
+        of_a, of_b = ({name: row for name, row in found.items() if name in wanted} for found in (of_a, of_b))
     compared: list[Row] = []
     for names in _batches(history, [run_a, run_b], sorted(of_a.keys() | of_b.keys())):
         moved, persisting = _findings(history, run_a, run_b, names)
@@ -108,11 +111,8 @@ def read_last(history: History, store: str | None = None) -> Row:
     if not pairs:
         whose = "no store has" if store is None else f"store {store!r} does not have"
         raise StoreError(f"{history.uri}: {whose} two runs that could be compared")
-    views = []
-    for pair in sorted(pairs, key=lambda pair: (-newest[pair], pair)):
-        view = read_difference(history, pair[0], pair[1], store)
-        stores = [found for found in view["stores"] if found["store"] in pairs[pair]]
-        views.append({**view, "stores": stores, "exit_code": worst(found["code"] for found in stores)})
+    newest_first = sorted(pairs, key=lambda pair: (-newest[pair], pair))
+    views = [read_difference(history, *pair, stores=frozenset(pairs[pair])) for pair in newest_first]
     return {
         "schema_version": past_runs.SCHEMA_VERSION,
         "exit_code": worst(view["exit_code"] for view in views),
@@ -405,14 +405,15 @@ def match_findings(moved: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row
             for row in b:
                 (grown if more or graver or wider else still).append({**_finding(row, "b"), "was": was})
     by_message = {_message(row): row for row in fixed if row["phy_offset"] is not None}
-    for row in list(new):
+    matched: set[int] = set()  # of rows, by identity: there may be very many
+    for row in new:
         old = by_message.pop(_message(row), None) if row["phy_offset"] is not None else None
         if old is not None:
-            new.remove(row)
-            fixed.remove(old)
+            matched |= {id(row), id(old)}
             graver = row["count"] > old["count"] or of_severity(row["severity"]) > of_severity(old["severity"])
             was = {key: old[key] for key in ("file", "start", "end", "count", "severity")}
             (grown if graver else still).append({**row, "was": was})
+    new, fixed = ([row for row in rows if id(row) not in matched] for rows in (new, fixed))
     return new, grown, fixed, still
 
 

@@ -234,11 +234,16 @@ class ArrowFiles:
         """See `RemoteFiles`."""
         whole = self._system.type_name in ("gcs", "abfs")  # they show an object once it is whole; elsewhere a rename does it
         target = self._path(name) if whole else f"{self._path(name)}.{secrets.token_hex(4)}{TEMPORARY}"
-        with self._system.open_output_stream(target) as file:
-            for part in parts:
-                file.write(part)
-        if not whole:
-            self._system.move(target, self._path(name))
+        try:
+            with self._system.open_output_stream(target) as file:
+                for part in parts:
+                    file.write(part)
+            if not whole:
+                self._system.move(target, self._path(name))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self._system.delete_file(target)
+            raise
 
     def try_to_write(self, name: str) -> None:
         """See `RemoteFiles`."""

@@ -176,6 +176,8 @@ def test_a_difference_compares_few_findings_at_once(history: History, monkeypatc
     monkeypatch.setattr(difference, "FINDINGS_AT_ONCE", 3)
     assert read_difference(history, "r2", "r3") == whole
     assert asked == [["a"], ["b"]]  # a has 2 findings, b 2
+    of_b = read_difference(history, "r2", "r3", stores={"b"})["stores"]
+    assert of_b == [store for store in whole["stores"] if store["store"] == "b"] and asked[2:] == [["b"]]
 
 
 @pytest.mark.parametrize("name", ("runs", "findings", "segments", "index_files", "queues"))

@@ -92,20 +92,20 @@ def test_the_command_takes_a_folder_or_tables(tables: Path, capsys: pytest.Captu
 def test_diff_last_compares_the_two_newest_runs_of_each_store(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def compared(_: History, run_a: str, run_b: str, store: str | None = None) -> Row:
-        asked.append((run_a, run_b, store))
+    def compared(_: History, run_a: str, run_b: str, *, stores: frozenset[str]) -> Row:
+        asked.append((run_a, run_b, stores))
         runs = {"run_a": {"run_id": run_a, "started_at": None}, "run_b": {"run_id": run_b, "started_at": None}}
-        stores = [{"store": name, "code": 10 if name == "b" else 20} for name in "abc"]
-        return {**runs, "exit_code": 20, "other_rules": [], "stores": stores}
+        found = [{"store": name, "code": 10 if name == "b" else 20} for name in sorted(stores)]
+        return {**runs, "exit_code": max(one["code"] for one in found), "other_rules": [], "stores": found}
 
     monkeypatch.setattr(difference, "read_difference", compared)
     view = difference.read_last(History(str(tables)))
-    assert asked == [("first", "third", None), ("first", "second", None)]
+    assert asked == [("first", "third", {"b"}), ("first", "second", {"a"})]
     assert [[store["store"] for store in one["stores"]] for one in view["comparisons"]] == [["b"], ["a"]]
     assert [one["exit_code"] for one in view["comparisons"]] == [10, 20]
     assert view["exit_code"] == 20 and view["one_run_only"] == ["c"]
     asked.clear()
-    assert difference.read_last(History(str(tables)), "a")["exit_code"] == 20 and asked == [("first", "second", "a")]
+    assert difference.read_last(History(str(tables)), "a")["exit_code"] == 20 and asked == [("first", "second", {"a"})]
     with pytest.raises(StoreError, match="store 'c' does not have two runs"):
         difference.read_last(History(str(tables)), "c")
     monkeypatch.setattr("jobs.report.texts.history_text.difference_text", lambda one, _: f"{one['run_b']['run_id']}\n")

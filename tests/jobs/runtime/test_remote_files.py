@@ -10,6 +10,7 @@ import pytest
 from jobs import entry
 from jobs.audit import results
 from jobs.runtime.output import OutputFailed, OutputFolder
+from jobs.runtime.remote_files import ArrowFiles
 from store_io.source import s3_client
 from tests.support.processes.s3_server import BUCKET, Refusal, S3Server
 
@@ -34,6 +35,19 @@ def test_what_cannot_be_written_leaves_no_part(server: S3Server) -> None:
     with pytest.raises(OutputFailed, match=f"s3://{BUCKET}/out/a/plan.json: cannot write: the disk of the parts is full"):
         folder.write("a/plan.json", chunks())
     assert not [request for request in server.requests if request.method == "PUT"]
+
+
+def test_a_file_system_of_pyarrow_keeps_no_part_either(tmp_path: Path) -> None:
+    files = ArrowFiles(tmp_path.as_uri())
+    files.write("a.json", [b"whole"])
+
+    def broken() -> Iterator[bytes]:
+        yield b"a part"
+        raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        files.write("a.json", broken())
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.json", b"whole")]
 
 
 def test_a_refusal_and_an_absent_bucket_are_sentences(server: S3Server) -> None:
