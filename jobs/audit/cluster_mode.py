@@ -55,20 +55,18 @@ def submit(asked: AuditOptions, spark_words: Sequence[str]) -> int:
 def _command(spark_words: Sequence[str], word: str, packages: str) -> list[str]:
     import pyspark
 
-    lists = {"--py-files": [packages], "--jars": environment.jars()}
+    lists = {"--py-files": ("spark.submit.pyFiles", [packages]), "--jars": ("spark.jars", environment.jars())}
     rest: list[str] = []
     pairs = iter(spark_words)
     for name in pairs:
-        if name == "--deploy-mode":
-            next(pairs)
-        elif name in parser.SPARK_FLAGS:
+        if name in parser.SPARK_FLAGS:
             rest.append(name)
-        elif name in lists:
-            lists[name].append(next(pairs))
+        elif name == "--deploy-mode" or name in lists:
+            next(pairs)
         else:
             rest += [name, next(pairs)]
-    for name, values in lists.items():
-        rest += [name, ",".join(values)]
+    for name, (key, values) in lists.items():  # the option replaces the setting, so what the setting names goes with it
+        rest += [name, ",".join([*values, *filter(None, [parser.spark_setting(spark_words, key, name)])])]
     script = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     driver = [str(installation.ROOT / "jobs" / "entry.py"), "--submitted", word]
     # A driver that fails must not be started again: its result would come late, under an answer already given.

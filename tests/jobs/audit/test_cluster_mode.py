@@ -99,6 +99,10 @@ def test_the_command_that_submits(asked: AuditOptions) -> None:
     assert command.count("--deploy-mode") == 1
     assert command[command.index("--py-files") + 1] == "/t/packages.zip,mine.zip"
     assert "delta-spark" in command[command.index("--jars") + 1]
+    by_setting = ["--conf", "spark.submit.pyFiles=mine.zip", "--conf", "spark.jars=mine.jar"]
+    command = cluster_mode._command([*words[:5], *by_setting], options.to_word(asked), "/t/packages.zip")
+    assert command[command.index("--py-files") + 1] == "/t/packages.zip,mine.zip"
+    assert command[command.index("--jars") + 1].endswith(",mine.jar")
     assert command[-3:] == [entry.__file__, "--submitted", options.to_word(asked)]
     assert options.from_word(command[-1]) == asked
 
