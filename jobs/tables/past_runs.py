@@ -144,7 +144,7 @@ class History:
     @cached_property
     def _known(self) -> list[Row]:
         """Return all rows of `runs`, with names and times alone. They are read once: each run is a file or more."""
-        return self._runs.ask(["run_id", "store", "started_at", *COLUMNS])
+        return self._runs.ask(["run_id", "store", "started_at", "month", *COLUMNS])
 
     @cached_property
     def names(self) -> StoreNames:
@@ -170,7 +170,8 @@ class History:
         table = self._table(name)
         if not table.exists():
             return []
-        months = {row["month"] for row in self._runs.ask(["month"], _where(run_ids, None))}
+        wanted = set(run_ids)
+        months = {row["month"] for row in self._known if row["run_id"] in wanted}
         of_runs = one_of("run_id", run_ids)
         if None not in months:  # so that no file of another month is opened
             of_runs += f" AND (month IS NULL OR {one_of('month', sorted(months))})"
