@@ -14,16 +14,15 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from schemas.advice import Cause, Gap
+from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import EarlierRun, Finding, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.base.errors import StoreError
-from store_io.base.packed import PackedWhenMany, opened
+from store_io.base.packed import PackedMap, PackedWhenMany, opened
 from store_io.base.tasks import NotRead, PartlyRead, Task, unpacked
 from store_io.broker.prediction import Needs, Prediction, ScanId
 from store_io.broker.recovery import AskedRecovery
 from store_io.kinds.all_kinds import KINDS
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.log.scan.stored_runs import KeyTable, RunShelf
@@ -34,12 +33,14 @@ from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Kind, Results
 from store_io.model.loss import Loss, compute_loss
 from store_io.model.opened_copy import OpenedCopy
+from store_io.model.queue_leftovers import LeftoverResult, LeftoverTask
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
 
 
 class Collected:
     """Results by file, queue or scan. segments: those that were read, by physical offset; settled by `sort_segments`.
 
+    leftovers: what those entries of a queue are that no message matched.
     found: the results of each kind of files, by the kind's name.
     late: files that the time did not suffice for.
     scans: every scan of the broker's own walks, second looks too.
@@ -51,6 +52,7 @@ class Collected:
         self.by_path: dict[str, SegmentSummary] = {}
         self.keys = KeyTable()
         self.edges: dict[str, SegmentEdges] = {}
+        self.leftovers: PackedMap[QueueKey, LeftoverResult] = PackedMap(weigh=LeftoverResult.weight)
         self.scans: dict[ScanId, SegmentSummary] = {}
         self._findings: PackedWhenMany[Finding] = PackedWhenMany()  # of segments
         self._runs = RunShelf()
@@ -75,7 +77,9 @@ class Collected:
         if kind is not None:
             kind.not_read(self.found[kind.name], task)
             self._gaps.add(Gap(Cause.TIME_LIMIT, values=(late,)) for of, late in kind.left_out if isinstance(task, of))
-        if kind is None or type(task) not in kind.looks_again:
+        if isinstance(task, LeftoverTask):
+            self._gaps.add([Gap(Cause.TIME_LIMIT, values=(LeftOut.LEFTOVERS,))])
+        elif kind is None or type(task) not in kind.looks_again:
             self.late.update(task.paths)
 
     def take(self, task: Task, result: Any, scan: ScanId | None = None) -> None:
@@ -93,6 +97,9 @@ class Collected:
         elif isinstance(task, SegmentTask):
             self._gaps.add(problems)
             self._take_segment(result, scan)
+        elif isinstance(task, LeftoverTask):
+            self._gaps.add(problems)
+            self.leftovers.add({result.key: result})
         elif isinstance(task, EdgeTask):
             self.edges.update((edges.path, edges) for edges in parts)
             for problem in problems:
@@ -168,7 +175,7 @@ class StoreRounds:
             queues=self._read_queues,
             other_queues=self._by_reading(False),
             edges=found.edges,
-            leftovers=found.results(QUEUES).leftovers,
+            leftovers=found.leftovers,
             found=found.found,
             log_problem=any(kind.log_problem(found.found[kind.name]) for kind in KINDS),
             late=frozenset(found.late),
@@ -216,7 +223,8 @@ class StoreRounds:
         yield from self._fold()
         self.view_queues()
         evidence = self.evidence()
-        later = [task for kind in KINDS for task in kind.tasks_after_prediction(evidence, self.tasks.base)]
+        later: list[Task] = [*self.tasks.leftovers(evidence)]
+        later += [task for kind in KINDS for task in kind.tasks_after_prediction(evidence, self.tasks.base)]
         del evidence  # it may hold a million queues
         if later:
             self._take(later, (yield later))

@@ -10,6 +10,7 @@ import numpy as np
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import MappedFile
 from schemas.store_names import COMMITLOG
+from store_io.base.packed import items_of
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.prediction import Needs, ScanId
@@ -17,7 +18,9 @@ from store_io.kinds.all_kinds import KINDS
 from store_io.log.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.log.scan.segment_scan import PartialWalk, SegmentTask
 from store_io.model.audit_request import AuditRequest
+from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import MAX_PHY_OFFSET, OpenedCopy
+from store_io.model.queue_leftovers import LeftoverTask
 from store_io.source.store_dir import UNREAD_KINDS
 
 EDGES_TOGETHER = 128  # segments
@@ -119,6 +122,27 @@ class TaskMaker:
         """Return tasks for the edges of all segments."""
         request, copy = self._request, self._copy
         return edge_tasks(request.store, request.location, copy.rules, copy.segment_files, EDGES_TOGETHER)
+
+    def leftovers(self, evidence: Evidence) -> list[LeftoverTask]:
+        """Return a task for each queue with entries that no message of the queue matched."""
+        request = self._request
+        return [
+            LeftoverTask(
+                request.store,
+                request.location,
+                key,
+                view.batch,
+                view.files,
+                tuple(view.leftover),
+                tuple(view.missing),
+                tuple(view.covered),
+                evidence.log,
+                request.not_after,
+                self.base.database if view.keyed else None,
+            )
+            for key, view in items_of(evidence.views)
+            if view.leftover
+        ]
 
 
 def messages_by_index(headers: Sequence[IndexHeader], segments: Sequence[MappedFile]) -> list[int]:

@@ -1,4 +1,4 @@
-"""ConsumeQueues in files, as an audit asks for them: small queues together in one task, and entries that no message matched."""
+"""ConsumeQueues in files, as an audit asks for them: small queues together in one task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from schemas.advice import Cause, Gap, LeftOut, Step
+from schemas.advice import Cause, Gap, Step
 from schemas.rows import EarlierRun, Finding, MappedFile, PlanStep, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES, EXT
 from schemas.store_names import QUEUES as QUEUES_FOLDER
@@ -29,9 +29,7 @@ from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening, rebuilt
 from store_io.model.opened_copy import OpenedCopy
-from store_io.model.queue_leftovers import LeftoverResult, LeftoverTask
-from store_io.model.queue_views import KnownQueues, QueueView
-from store_io.rocksdb.database import StoredDatabase
+from store_io.model.queue_views import KnownQueues
 from store_io.source.byte_source import ByteSource
 
 QUEUE_GROUP_BYTES = 64 << 20
@@ -97,14 +95,9 @@ def entries_on_disk(source: ByteSource) -> DiskEntries:
 
 @dataclass
 class QueueResults:
-    """Holds what was read of queues in files.
-
-    problems: how many of them could not be read.
-    leftovers: of queues of every kind, what their entries are that no message matched.
-    """
+    """Holds what was read of queues in files. problems: how many of them could not be read."""
 
     summaries: PackedMap[QueueKey, QueueSummary] = field(default_factory=lambda: PackedMap(weigh=QueueSummary.weight))
-    leftovers: PackedMap[QueueKey, LeftoverResult] = field(default_factory=lambda: PackedMap(weigh=LeftoverResult.weight))
     problems: int = 0
 
 
@@ -112,9 +105,7 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
     """ConsumeQueues in files: ordinary, batch, with extensions."""
 
     name = "queues"
-    task_types = (QueueGroup, LeftoverTask)
-    left_out = ((LeftoverTask, LeftOut.LEFTOVERS),)
-    looks_again = (LeftoverTask,)
+    task_types = (QueueGroup,)
 
     def open(self, opening: Opening) -> FileQueues:
         rules, tree = opening.rules, opening.tree
@@ -166,18 +157,9 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
         many = len(folders) > FEW or isinstance(files, PackedMap) and files.packs
         yield from (PackedTask.of(group) for group in groups) if many else groups
 
-    def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
-        """Yield a task for each queue with entries that no message of the queue matched."""
-        yield from (
-            leftover_task(evidence, key, view) for key, view in items_of(evidence.views) if view.leftover and not view.keyed
-        )
-
-    def take(self, found: QueueResults, result: list[QueueSummary] | LeftoverResult) -> None:
-        if isinstance(result, LeftoverResult):
-            found.leftovers.add({result.key: result})
-        else:
-            found.summaries.add({summary.key: summary for summary in result})
-            found.problems += sum(bool(summary.problem) for summary in result)
+    def take(self, found: QueueResults, result: list[QueueSummary]) -> None:
+        found.summaries.add({summary.key: summary for summary in result})
+        found.problems += sum(bool(summary.problem) for summary in result)
 
     def start_is_unknown(self, copy: OpenedCopy, found: QueueResults, late: Set[str]) -> bool:
         unread = any(file.path in late for queue in copy.loaded.queues.values() for file in queue.files)
@@ -248,13 +230,6 @@ def _queue_folder(file: str) -> str:
     if top not in (QUEUES_FOLDER, BATCH_QUEUES, EXT) or len(parts) < 2:
         return ""
     return f"{BATCH_QUEUES if top == BATCH_QUEUES else QUEUES_FOLDER}/{parts[0]}/{parts[1]}"
-
-
-def leftover_task(evidence: Evidence, key: QueueKey, view: QueueView, database: StoredDatabase | None = None) -> LeftoverTask:
-    """Return the task that looks at a queue's entries which no message matched. database: if they are in RocksDB."""
-    request, seen = evidence.request, (tuple(view.leftover), tuple(view.missing), tuple(view.covered))
-    place = request.store, request.location, key, view.batch, view.files
-    return LeftoverTask(*place, *seen, evidence.log, request.not_after, database)
 
 
 def _files_below(places: QueuePlaces, kind: str) -> Files:

@@ -10,7 +10,7 @@ from functools import cached_property
 from schemas.advice import Advice, Cause, Gap, LeftOut, Refusal, RefusalKind, Step
 from schemas.finding_codes import Code
 from schemas.rows import EarlierRun, Finding, PlanStep, QueueKey, QueueSummary
-from store_io.base.packed import items_of, keys_of
+from store_io.base.packed import keys_of
 from store_io.base.tasks import Task
 from store_io.broker.loading import LoadedStore
 from store_io.broker.queues.combination import (
@@ -25,7 +25,7 @@ from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.start_databases import folder_refusal
 from store_io.broker.recovery import AskedRecovery, Fold
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.queue_kind import QUEUE_GROUP_COUNT, QUEUES, leftover_task
+from store_io.kinds.queues.queue_kind import QUEUE_GROUP_COUNT, QUEUES
 from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinQueue, TwinResult, TwinTask, least_offset
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask
@@ -182,15 +182,10 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
             )
 
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
-        """Yield tasks for entries that no message matched, and tasks that hold queues in files against the same in RocksDB."""
+        """Yield tasks that hold queues in files against the same in RocksDB."""
         request, copy = evidence.request, evidence.copy
         table = copy[self].table
-        if table is None:
-            return
-        for key, view in items_of(evidence.views):
-            if view.keyed and view.leftover:
-                yield leftover_task(evidence, key, view, table.database)
-        if not copy[QUEUES].double_write or request.quick or not table.opened or table.unread:
+        if table is None or not copy[QUEUES].double_write or request.quick or not table.opened or table.unread:
             return
         in_files, files = evidence.results(QUEUES).summaries, copy[QUEUES].written.files
         ends, tags, light = table.ends, not copy.rules.value("enableConsumeQueueExt"), light_twice(copy.rules)

@@ -8,7 +8,6 @@ from store_io.audit.rounds.store_rounds import Collected
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.broker.prediction import ScanId
 from store_io.kinds.index.index_kind import INDEX
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.found_gaps import Gaps
 from store_io.model.queue_views import QueueView
@@ -19,7 +18,7 @@ MAKER = TaskMaker(request_of(), COPY)
 KEY = ("T", 0)
 REFUSED = Gap(Cause.UNREADABLE, values=("refused",))
 VIEWS = {KEY: QueueView(KEY, False, "", leftover=[(0, 1)])}
-LEFTOVER = next(QUEUES.tasks_after_prediction(evidence_of(COPY, views=VIEWS), MAKER.base))
+(LEFTOVER,) = MAKER.leftovers(evidence_of(COPY, views=VIEWS))
 
 
 def test_segments_are_known_by_path_and_sorted_by_place() -> None:

@@ -14,7 +14,8 @@ from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.index.index_merge import IndexFollower
 from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_scan import PartialWalk
-from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
+from store_io.model.queue_views import QueueView
+from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of
 
 FILES = {log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, "index/7": 100, "index/8": 100, "abort": 1}
 COPY = copy_of({**FILES, **{queue_path(0, "T", number): 200 for number in range(5)}})
@@ -33,6 +34,12 @@ def test_segments_with_what_they_stand_for() -> None:
     assert set(maker.base.queue_files) == set(COPY[QUEUES].served.files)
     files = cast(IndexFollower, maker.base.index).files
     assert files[1].may_be_torn and not files[0].may_be_torn
+
+
+def test_leftovers_are_only_asked_of_queues_that_have_some() -> None:
+    views = {("T", number): QueueView(("T", number), False, "", leftover=[(0, number)] if number else []) for number in (3, 0, 1)}
+    tasks = TaskMaker(request_of(), COPY).leftovers(evidence_of(COPY, views=views))
+    assert [task.key for task in tasks] == [("T", 1), ("T", 3)]
 
 
 def test_how_many_messages_a_segment_holds_by_the_index() -> None:

@@ -7,11 +7,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from store_io.audit.rounds.task_making import TaskMaker
 from store_io.kinds.queues import queue_kind
 from store_io.kinds.queues.queue_kind import QUEUES, entries_on_disk
-from store_io.model.queue_views import QueueView
-from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of
+from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
 COPY = copy_of({log_path(0): SEGMENT, **{queue_path(0, "T", number): 200 for number in range(5)}})
 
@@ -27,12 +25,6 @@ def test_small_queues_go_together(monkeypatch: pytest.MonkeyPatch, name: str, va
 def test_the_quick_level_reads_the_last_files_of_queues() -> None:
     groups = [*QUEUES.first_tasks(request_of(level="quick"), COPY)]
     assert groups and all(task.last_only for group in groups for task in cast(Any, group).tasks)
-
-
-def test_leftovers_are_only_asked_of_queues_that_have_some() -> None:
-    views = {("T", number): QueueView(("T", number), False, "", leftover=[(0, number)] if number else []) for number in (3, 0, 1)}
-    tasks = QUEUES.tasks_after_prediction(evidence_of(COPY, views=views), TaskMaker(request_of(), COPY).base)
-    assert [cast(Any, task).key for task in tasks] == [("T", 1), ("T", 3)]
 
 
 def test_entries_that_a_fold_asks_for_again_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
