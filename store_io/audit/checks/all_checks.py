@@ -12,7 +12,7 @@ from itertools import chain
 
 from schemas.finding_codes import Code
 from schemas.rows import Finding
-from store_io.audit.checks.disputed import disputed, settled
+from store_io.audit.checks.disputed import disputed
 from store_io.audit.checks.emptied import empty_findings
 from store_io.audit.checks.file_names import file_names
 from store_io.audit.checks.lost_messages import lost_messages
@@ -20,6 +20,7 @@ from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
 from store_io.kinds.all_kinds import KINDS, ROOMS, Check
+from store_io.kinds.index.index_kind import settled
 from store_io.log.scan import odd_headers
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import misfit_findings

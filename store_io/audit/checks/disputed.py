@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
 
 import numpy as np
 
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.base.errors import StoreError
-from store_io.base.packed import GrowingList
-from store_io.kinds.index import index_reader
-from store_io.kinds.index.index_kind import INDEX
 from store_io.model.evidence import Evidence
 from store_io.model.log_map import MESSAGE
 
 MAX_DISPUTED = 1000
-
-
-def settled(evidence: Evidence, findings: GrowingList[Finding]) -> GrowingList[Finding]:
-    """Leave out findings on an index file's header if the comparison with messages blames an entry for the same fault."""
-    blamed = {finding.file for finding in findings if finding.code == Code.INDEX_HEADER_WRONG}  # only of these anything may go
-    by_file: dict[str, list[Finding]] = {path: [] for path in evidence[INDEX] if path in blamed}
-    for finding in findings if by_file else ():
-        if finding.file in by_file:
-            by_file[finding.file].append(finding)
-    kept = {}
-    for path, own in by_file.items():
-        left = index_reader.without_header_echoes(own, evidence[INDEX][path], evidence.copy.rules.index_slots)
-        if len(left) != len(own):
-            kept[path] = left
-    return GrowingList(chain((f for f in findings if f.file not in kept), *kept.values())) if kept else findings
 
 
 def disputed(evidence: Evidence, findings: Iterable[Finding]) -> list[Finding]:

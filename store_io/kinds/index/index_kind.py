@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from schemas.finding_codes import Code
 from schemas.rows import EarlierRun, Finding, IndexFileSummary, MappedFile, PlanStep
 from schemas.store_names import INDEX as FOLDER
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
-from store_io.base.packed import PackedWhenMany
+from store_io.base.packed import GrowingList, PackedWhenMany
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import Tree, is_folder
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.index.index_merge import IndexFollower
-from store_io.kinds.index.index_reader import IndexTask
+from store_io.kinds.index.index_reader import IndexTask, without_header_echoes
 from store_io.log.entries.index_entries import IndexFileRef, read_header
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
@@ -130,6 +131,21 @@ INDEX = IndexKind()
 def index_whole(evidence: Evidence) -> bool:
     """Say whether the index files were read as a whole."""
     return evidence.whole_below(FOLDER) and not any(summary.problem for summary in evidence[INDEX].values())
+
+
+def settled(evidence: Evidence, findings: GrowingList[Finding]) -> GrowingList[Finding]:
+    """Leave out findings on an index file's header if the comparison with messages blames an entry for the same fault."""
+    blamed = {finding.file for finding in findings if finding.code == Code.INDEX_HEADER_WRONG}  # only of these anything may go
+    by_file: dict[str, list[Finding]] = {path: [] for path in evidence[INDEX] if path in blamed}
+    for finding in findings if by_file else ():
+        if finding.file in by_file:
+            by_file[finding.file].append(finding)
+    kept = {}
+    for path, own in by_file.items():
+        left = without_header_echoes(own, evidence[INDEX][path], evidence.copy.rules.index_slots)
+        if len(left) != len(own):
+            kept[path] = left
+    return GrowingList(chain((f for f in findings if f.file not in kept), *kept.values())) if kept else findings
 
 
 def _ref(copy: OpenedCopy, files: Sequence[MappedFile], number: int) -> IndexFileRef:

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.rows import Finding, IndexFileSummary, QueueSummary
 from store_io.audit.checks.all_checks import run_checks
-from store_io.kinds.index import index_reader
+from store_io.kinds.index import index_kind
 from tests.support.handmade.evidence import copy_of, evidence_of, log_path, queue_path, segment
 
 PATH = queue_path(0)
@@ -29,9 +29,7 @@ def test_findings_of_every_part_come_and_those_of_derived_data_dispute_the_messa
 
 def test_an_index_header_is_settled_before_messages_are_disputed(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = [Finding("index_header_wrong", "index/7"), Finding("index_entry_wrong", "index/7", phy_offset=0)]
-    monkeypatch.setattr(
-        index_reader, "without_header_echoes", lambda given, summary, slots: [f for f in given if f != findings[0]]
-    )
+    monkeypatch.setattr(index_kind, "without_header_echoes", lambda given, summary, slots: [f for f in given if f != findings[0]])
     copy = copy_of({}, {log_path(0): (100).to_bytes(4, "big") + bytes(996)})
     index = {"index/7": IndexFileSummary("index/7", 1, findings=findings)}
     found = run_checks(evidence_of(copy, segments=[segment(0, {})], index=index))
