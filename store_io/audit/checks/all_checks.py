@@ -20,7 +20,7 @@ from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
 from store_io.kinds.all_kinds import KINDS, ROOMS, Check
-from store_io.kinds.index.index_kind import settled
+from store_io.kinds.index.index_kind import without_echoes
 from store_io.log.scan import odd_headers
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import misfit_findings
@@ -83,7 +83,7 @@ def run_checks(evidence: Evidence) -> GrowingList[Finding]:
     found: GrowingList[Finding] = GrowingList()
     for check in COMPARED:
         found += check(evidence)
-    found = settled(evidence, found)
+    found = without_echoes(evidence, found)
     found += disputed(evidence, found)
     for check in REST:
         found += check(evidence)

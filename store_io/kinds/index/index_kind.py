@@ -133,7 +133,7 @@ def index_whole(evidence: Evidence) -> bool:
     return evidence.whole_below(FOLDER) and not any(summary.problem for summary in evidence[INDEX].values())
 
 
-def settled(evidence: Evidence, findings: GrowingList[Finding]) -> GrowingList[Finding]:
+def without_echoes(evidence: Evidence, findings: GrowingList[Finding]) -> GrowingList[Finding]:
     """Leave out findings on an index file's header if the comparison with messages blames an entry for the same fault."""
     blamed = {finding.file for finding in findings if finding.code == Code.INDEX_HEADER_WRONG}  # only of these anything may go
     by_file: dict[str, list[Finding]] = {path: [] for path in evidence[INDEX] if path in blamed}
