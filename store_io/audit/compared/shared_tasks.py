@@ -17,7 +17,6 @@ from store_io.audit.compared.variants import nameless
 from store_io.base.packed import opened
 from store_io.base.tasks import PartlyRead, Task
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.index.index_reader import IndexTask
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.scan.other_walks import MOST_OTHERS, WalkRules, by_other_rules, by_own_rules
 from store_io.log.scan.segment_scan import SegmentTask
@@ -187,19 +186,14 @@ def _same(one: Task, other: Task, besides: frozenset[str]) -> bool:
         return True
     if type(one) is not type(other):
         return False
-    for own in fields(one):  # type: ignore[arg-type]  # each task is a dataclass
-        name = own.name
-        if name not in besides and not _equal(type(one), name, getattr(one, name), getattr(other, name)):
-            return False
-    return True
+    names = (own.name for own in fields(one))  # type: ignore[arg-type]  # each task is a dataclass
+    return all(name in besides or _equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
-def _equal(kind: type, name: str, one: Any, other: Any) -> bool:
+def _equal(one: Any, other: Any) -> bool:
     if one is other:
         return True
     if isinstance(one, BrokerRules):
-        if kind is IndexTask:  # asks for the sizes alone
-            return (one.index_slots, one.index_max) == (other.index_slots, other.index_max)
         return nameless(one) == nameless(other)
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return bool(np.array_equal(one, other))

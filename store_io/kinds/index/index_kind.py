@@ -85,11 +85,12 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
 
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         files = copy[self] if not request.quick else ()
+        slots, most = copy.rules.index_slots, copy.rules.index_max
         before: IndexHeader | None = None
         for file in files:
             end = (before.end_timestamp, before.end_phy_offset) if before is not None else None
             newest = file is files[-1]
-            place = request.store, request.location, copy.rules, file.path, file.size
+            place = request.store, request.location, slots, most, file.path, file.size
             yield IndexTask(*place, newest=newest, unclean=copy.unclean, previous_end=end, not_after=request.not_after)
             before = copy.headers.get(file.path)
 

@@ -19,7 +19,7 @@ from schemas.rows import Finding, IndexFileSummary
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java_compat import divide
-from store_io.broker.releases import BrokerRules
+from store_io.broker.releases import index_bytes
 from store_io.broker.settings.read_settings import infer_slots
 from store_io.kinds.index.index_chains import HASH, SLOT, ChainsOnTheWay, follow_back, open_ends
 from store_io.log.entries.index_entries import entry_position, parse_header
@@ -38,13 +38,14 @@ class IndexTask:
 
     newest: the last one by name.
     unclean: the abort marker is there.
-
+    slots, most: how many hash slots and entries a file has by the settings.
     previous_end: (end timestamp, end physical offset) in the header of the file before; None: there is none, or it is not known.
     """
 
     store: int
     location: StoreLocation
-    rules: BrokerRules
+    slots: int
+    most: int
     path: str
     size: int
     newest: bool = False
@@ -81,7 +82,7 @@ def scan_index_file(task: IndexTask, source: ByteSource | None = None) -> IndexF
     except StoreError as why:
         return IndexFileSummary(task.path, task.size, problem=why.gap(task.path))
     except MemoryError:
-        return IndexFileSummary(task.path, task.size, problem=Gap(Cause.INDEX_SLOTS, task.path, (task.rules.index_slots,)))
+        return IndexFileSummary(task.path, task.size, problem=Gap(Cause.INDEX_SLOTS, task.path, (task.slots,)))
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,7 @@ class _Scan:
     one_moment: bool = True
 
     def __post_init__(self) -> None:
-        rules = self.task.rules
-        self.slots, self.most = rules.index_slots, rules.index_max
+        self.slots, self.most = self.task.slots, self.task.most
         self.table = entry_position(self.slots, 0)
         self.may_be_torn = self.task.newest and self.task.unclean
         self.header = parse_header(self.file.read(0, layout.HEADER_BYTES))
@@ -125,7 +125,7 @@ class _Scan:
 
     def run(self) -> IndexFileSummary:
         s = self.summary
-        whole = self.file.size == self.task.rules.index_file_bytes
+        whole = self.file.size == index_bytes(self.slots, self.most)
         s.entries = max(0, min(self.header.index_count - 1, (self.file.size - self.table) // layout.ENTRY_BYTES - 1))
         chains = ChainsOnTheWay(self.slots, s.entries) if whole else None
         last_data = self._read_all(chains)

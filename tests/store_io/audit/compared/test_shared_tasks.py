@@ -50,8 +50,8 @@ def test_what_differs_in_more_than_rules_is_scanned_apart() -> None:
 
 
 def test_other_tasks_run_once_where_they_are_equal() -> None:
-    index = IndexTask(0, PLACE, broker_rules("5.5.0"), "index/1", 40)
-    shared = SharedRound([[index], [replace(index, rules=broker_rules("4.8.0"))], [replace(index, newest=True)]])
+    index = IndexTask(0, PLACE, 10, 40, "index/1", 40)
+    shared = SharedRound([[index], [replace(index)], [replace(index, newest=True)]])
     assert len(shared.tasks) == 2 and shared.take(["a", "b"]) == []
     assert shared.answers == [["a"], ["a"], ["b"]]
 

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, Finding, IndexFileSummary
-from store_io.broker.releases import Setting, broker_rules
 from store_io.kinds.index import index_reader
 from store_io.kinds.index.index_chains import ChainsOnTheWay
 from store_io.kinds.index.index_reader import IndexTask, scan_index_file, without_header_echoes
@@ -71,9 +70,7 @@ Scan = Callable[..., IndexFileSummary]
 
 def index_task(root: Path, slots: int = SLOTS, most: int = MOST, **more: Any) -> IndexTask:
     """The task of the file below `root`."""
-    numbers = {"maxHashSlotNum": slots, "maxIndexNum": most}
-    rules = broker_rules("5.3.3", {key: Setting(value, "broker.conf") for key, value in numbers.items()})
-    return IndexTask(0, StoreLocation(str(root)), rules, NAME, (root / NAME).stat().st_size, **more)
+    return IndexTask(0, StoreLocation(str(root)), slots, most, NAME, (root / NAME).stat().st_size, **more)
 
 
 def damaged_file(root: Path, keys: int, damages: list[tuple[int, bytes]]) -> Path:
@@ -267,9 +264,9 @@ def test_a_file_of_another_length_is_not_looked_into(scan: Scan, tmp_path: Path)
     found = scan(bytes(Writer().fill(9).data)[:-100])
     assert not found.findings and found.index_count == 10 and found.entries == 9 and found.digest
     assert scan(b"\0" * 10).index_count == 0
-    rules = broker_rules()
-    assert "listed" in gap_text(scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), rules, NAME, 11)).problem)
-    assert scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), rules, "index/none", 11)).problem
+    task = IndexTask(0, StoreLocation(str(tmp_path)), SLOTS, MOST, NAME, 11)
+    assert "listed" in gap_text(scan_index_file(task).problem)
+    assert scan_index_file(replace(task, path="index/none")).problem
 
 
 def test_a_huge_hole_is_not_read(scan: Scan, tmp_path: Path) -> None:
@@ -277,7 +274,7 @@ def test_a_huge_hole_is_not_read(scan: Scan, tmp_path: Path) -> None:
     size = 4 << 40
     with open(tmp_path / NAME, "r+b") as file:
         file.truncate(size)
-    found = scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), broker_rules(), NAME, size))
+    found = scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), SLOTS, MOST, NAME, size))
     assert found.digest and found.bytes_read < 1 << 24
 
 
