@@ -20,7 +20,7 @@ from store_io.repair.repair_plan import BROKER
 from store_io.repair.repair_work import Work
 
 if TYPE_CHECKING:
-    from store_io.kinds.queues.queue_plan import QueuePlan
+    from store_io.repair.derived.queue_plan import QueuePlan
     from store_io.repair.derived.rebuild_tasks import RawFile
 
 

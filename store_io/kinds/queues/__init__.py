@@ -2,6 +2,5 @@
 
 * `consumequeue_reader`: the files of a queue, and the tasks that read them; single entries are read by `log.entries`.
 * `queue_kind`: the kind; `queue_entries`: the checks; `queue_names`: names and lengths of files.
-* `queue_plan`: what each queue of a new store holds; `queue_places`: which position each message gets.
 * `queue_rebuild`: the files of the queues, made, kept or removed before entries are written.
 """

@@ -17,10 +17,10 @@ from store_io.broker.queues.combination import combination
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.start_databases import database_folder
 from store_io.kinds.queues.queue_kind import QUEUES as KIND
-from store_io.kinds.queues.queue_places import BridgedRanges, runs_of
-from store_io.kinds.queues.queue_plan import Fill, NewLog, QueuePlan, plan_queue, queue_row, serious_by_folder
 from store_io.log.entries.file_entries import read_file_entries
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
+from store_io.repair.derived.queue_places import BridgedRanges, runs_of
+from store_io.repair.derived.queue_plan import Fill, NewLog, QueuePlan, plan_queue, queue_row, serious_by_folder
 from store_io.repair.kind_repair import Added, KindRepair, Round
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import SALVAGE

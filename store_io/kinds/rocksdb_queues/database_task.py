@@ -16,8 +16,8 @@ from schemas.entries import STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
-from store_io.kinds.queues.queue_plan import Fill
 from store_io.log.entries.queue_keys import mark_key, offset_key, queue_prefix
+from store_io.repair.derived.queue_plan import Fill
 from store_io.repair.derived.rebuild_tasks import RAW_ENTRY_DTYPE
 from store_io.repair.writing.database_writer import ENDS, ENTRIES, DatabaseWriter, WrittenDatabase
 from store_io.repair.writing.store_writer import StoreWriter

@@ -17,9 +17,9 @@ from itertools import pairwise
 from schemas.rows import QueueKey
 from store_io.broker.loading import why_no_folder
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd, StoredEnds
-from store_io.kinds.queues.queue_places import QueueRun, place_runs, runs_of
-from store_io.kinds.queues.queue_plan import Fill, NewLog, QueuePlan, answer, note_places, queue_row
 from store_io.model.queue_views import QueueView
+from store_io.repair.derived.queue_places import QueueRun, place_runs, runs_of
+from store_io.repair.derived.queue_plan import Fill, NewLog, QueuePlan, answer, note_places, queue_row
 
 
 @dataclass

@@ -18,12 +18,12 @@ import numpy as np
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.base.errors import StoreChanged, StoreError
-from store_io.kinds.queues.queue_plan import QueueBuild, Shift
 from store_io.log.entries.index_entries import entry_position
 from store_io.log.records.segment_items import KIND_BATCH
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.repair.derived.kept_rows import RAW_DTYPE, WAITING_ROWS, KeptRows, QueuedRows, raw_index_entries
+from store_io.repair.derived.queue_plan import QueueBuild, Shift
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import open_source

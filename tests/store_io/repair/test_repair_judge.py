@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from schemas.rows import LOSS, REBUILDABLE, Finding
-from store_io.kinds.queues.queue_plan import QueuePlan
+from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.kind_repair import Rebuilt
 from store_io.repair.log.edits import Edit, LogPlan
 from store_io.repair.repair_audit import Audited

@@ -14,11 +14,11 @@ from schemas.rows import MATCH_MISSING, RUN_DTYPE, SegmentSummary
 from store_io.broker.loading import Tree
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd, StoredEnds
 from store_io.broker.releases import Setting, broker_rules
-from store_io.kinds.queues.queue_places import BridgedRanges
-from store_io.kinds.queues.queue_plan import NewLog
 from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import ends_without_messages, plan_keyed_queue
 from store_io.model.queue_runs import QueueRuns
 from store_io.model.queue_views import QueueView
+from store_io.repair.derived.queue_places import BridgedRanges
+from store_io.repair.derived.queue_plan import NewLog
 
 QUEUE = "topic", 3
 

@@ -19,8 +19,8 @@ from schemas.store_names import EXT
 from store_io.base.ranges import total
 from store_io.broker.loading import Tree
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.queue_places import BridgedRanges, QueueRun, place_runs, runs_of
 from store_io.model.queue_views import QueueView
+from store_io.repair.derived.queue_places import BridgedRanges, QueueRun, place_runs, runs_of
 from store_io.source.byte_source import name_of
 
 FEW_POSITIONS = 32  # a pull's usual batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
-from store_io.kinds.queues.queue_places import BridgedRanges, QueueRun, place_runs
+from store_io.repair.derived.queue_places import BridgedRanges, QueueRun, place_runs
 
 
 def run(offset: int, records: int, first: int, known: bool = True) -> QueueRun:
