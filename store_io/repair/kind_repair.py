@@ -6,7 +6,7 @@ They are apart from `model.kind`, because an audit does not need them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -118,12 +118,13 @@ class KindRepair:
     def clear(self, work: Work, audit: Audited) -> None:
         """Remove files over which a start fails. Policy salvage asks for that before the edited log is audited."""
 
-    def rebuild(self, now: Round) -> Iterator[None]:
-        """Make the files anew that are made of the log's messages, if `now.audit` blames them.
+    def rebuild(self, now: Round) -> Callable[[], None] | None:
+        """Prepare to make files anew of the log's messages, if `now.audit` blames them. Return the rest of the work.
 
-        Before its one `yield` it decides, removes, and adds to `now.targets`; a pass over the log then writes these entries.
+        The preparation decides, removes, and adds to `now.targets`. A pass over the log then writes the entries of all targets,
+        and after that the rest is done.
         """
-        yield
+        return None
 
     def write_marks(self, now: Round) -> None:
         """Write the files that say how far log, queues and index reach, which are made by then."""

@@ -9,8 +9,9 @@ Source: IndexFile.putKey, IndexHeader.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -64,14 +65,12 @@ class IndexRepair(KindRepair):
         work.remove(refusal.path, reason, audit.tree)
         return True
 
-    def rebuild(self, now: Round) -> Iterator[None]:
+    def rebuild(self, now: Round) -> Callable[[], None] | None:
         plan = prepare_index(now.work, now.audit)
         if plan.reasons:
             now.made.index = plan.row
         now.targets.index_paths = plan.paths
-        yield
-        if plan.paths:
-            link_index(now.work, plan)
+        return partial(link_index, now.work, plan) if plan.paths else None
 
 
 def prepare_index(work: Work, audit: Audited) -> IndexPlan:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -46,11 +47,10 @@ class QueueRepair(KindRepair):
         work.remove(_in_the_way(audit, refusal.path), reason, audit.tree)
         return True
 
-    def rebuild(self, now: Round) -> Iterator[None]:
-        work, made, rules = now.work, now.made, now.work.rules
-        if rules.rocksdb_queues:
-            yield
-            return
+    def rebuild(self, now: Round) -> Callable[[], None] | None:
+        work, made = now.work, now.made
+        if work.rules.rocksdb_queues:
+            return None
         now.in_files = file_views(now.audit)
         planned = _plan_queues(now)
         made.in_place = [plan for plan in planned if plan.in_place]
@@ -61,10 +61,7 @@ class QueueRepair(KindRepair):
         _expire(now, {key: view for key, view in now.in_files.items() if key not in made_anew})
         _prepare_queues(work, queues)
         now.targets.queues = {plan.key: plan for plan in queues}
-        yield
-        for plan in queues:
-            for fill in plan.fills:
-                _write_fill(work.writer, plan.folder, plan.file_bytes(rules), fill)
+        return partial(_write_fills, work, queues)
 
     def lead_to(self, work: Work, audit: Audited, added: Added) -> bool:
         """Make a queue whose one entry leads to the record, if a start is looked for in queues in files."""
@@ -222,8 +219,14 @@ def _expire(now: Round, views: Mapping[QueueKey, QueueView]) -> None:
             work.writer.write(files[0].path, start, entry)
 
 
+def _write_fills(work: Work, queues: Sequence[QueuePlan]) -> None:
+    """Write an entry to every place of ordinary queues that no message has."""
+    for plan in queues:
+        for fill in plan.fills:
+            _write_fill(work.writer, plan.folder, plan.file_bytes(work.rules), fill)
+
+
 def _write_fill(writer: StoreWriter, folder: str, file_bytes: int, fill: Fill) -> None:
-    """Write one entry to every place of an ordinary queue that no message has."""
     per_file, at = file_bytes // layout.ENTRY_BYTES, fill.start
     while at < fill.end:
         number, place = divmod(at, per_file)

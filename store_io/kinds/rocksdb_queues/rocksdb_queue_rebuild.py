@@ -6,7 +6,8 @@ database of them beside the new store (`database_task`), which takes the old one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from schemas.advice import Refusal, RefusalKind
 from schemas.finding_codes import CATALOGUE, Code, Part
@@ -50,16 +51,13 @@ class RocksQueueRepair(KindRepair):
             work.remove(file, reason, work.tree)
         return True
 
-    def rebuild(self, now: Round) -> Iterator[None]:
-        work, made = now.work, now.made
-        why = _reasons(now) if _used(work) else ()
+    def rebuild(self, now: Round) -> Callable[[], None] | None:
+        why = _reasons(now) if _used(now.work) else ()
         if not why:
-            yield
-            return
+            return None
         plans = _plans(now)
-        raw = now.targets.database = _make_raw(work, now.audit, plans)
-        yield
-        made.database = _write_database(now, plans, raw, why)
+        raw = now.targets.database = _make_raw(now.work, now.audit, plans)
+        return partial(_write_database, now, plans, raw, why)
 
     def lead_to(self, work: Work, audit: Audited, added: Added) -> bool:
         return _used(work)
@@ -145,11 +143,8 @@ def _entries_of(segment: SegmentSummary) -> int:
     return int(runs["records"][(runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_UNQUEUED)].sum())
 
 
-def _write_database(now: Round, plans: Sequence[KeyedQueuePlan], raw: RawFile, why: Sequence[str]) -> Row:
-    """Write the database and put it in the place of the old one, as a step of its own. Returns the report's row.
-
-    Raises StoreError.
-    """
+def _write_database(now: Round, plans: Sequence[KeyedQueuePlan], raw: RawFile, why: Sequence[str]) -> None:
+    """Write the database and put it in the place of the old one, as a step of its own. Raises StoreError."""
     work = now.work
     work.progress("writing the queues' database")
     queues = tuple(NewQueue(plan.key, plan.maximum, plan.minimum, tuple(plan.fills)) for plan in plans)
@@ -170,4 +165,5 @@ def _write_database(now: Round, plans: Sequence[KeyedQueuePlan], raw: RawFile, w
         work.writer.remove(path)
     for name in written.files:
         work.writer.take_in(name, f"{folder}/{name_of(name)}")
-    return {"folder": folder, "queues": count, "entries": entries, "sha256": written.sha256, "reasons": list(why)}
+    row: Row = {"folder": folder, "queues": count, "entries": entries, "sha256": written.sha256, "reasons": list(why)}
+    now.made.database = row

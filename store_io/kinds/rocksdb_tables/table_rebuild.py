@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -44,17 +45,20 @@ class _Sources:
 class TableRepair(KindRepair):
     """Index and transactions in rocksdbstore/, made anew together."""
 
-    def rebuild(self, now: Round) -> Iterator[None]:
-        yield  # it reads the log by itself, once the queues are there
-        work, audit, made = now.work, now.audit, now.made
-        used = audit.copy[TABLES].used
-        reasons = _reasons(work, audit, made.tables is not None) if used is not None else ()
-        if used is None or not reasons:
-            return
-        new = tuple(family for family, wanted in ((INDEX, used.index), (TRANSACTIONS, used.transactions)) if wanted)
-        kept = (TIMERS,) if work.log_changed else TABLE_FAMILIES
-        sources = _Sources(new, tuple(family for family in kept if family not in new))
-        made.tables = _write(work, now.before, audit, sources, reasons)
+    def rebuild(self, now: Round) -> Callable[[], None] | None:
+        return partial(_rebuild, now)  # reads the log by itself, once the queues are there
+
+
+def _rebuild(now: Round) -> None:
+    work, audit, made = now.work, now.audit, now.made
+    used = audit.copy[TABLES].used
+    reasons = _reasons(work, audit, made.tables is not None) if used is not None else ()
+    if used is None or not reasons:
+        return
+    new = tuple(family for family, wanted in ((INDEX, used.index), (TRANSACTIONS, used.transactions)) if wanted)
+    kept = (TIMERS,) if work.log_changed else TABLE_FAMILIES
+    sources = _Sources(new, tuple(family for family in kept if family not in new))
+    made.tables = _write(work, now.before, audit, sources, reasons)
 
 
 def leave_timers_out(work: Work, audit: Audited, reason: str) -> Row:

@@ -14,13 +14,11 @@ from store_io.repair.kind_repair import Round
 
 def rebuild(now: Round) -> None:
     """Make anew what `now.audit` blames. Raises StoreError."""
-    under_way = [kind.rebuild(now) for kind in REPAIRS]
-    for kind in under_way:
-        next(kind)
+    rest = [kind.rebuild(now) for kind in REPAIRS]
     _write_entries(now)
     now.work.forget_rows()
-    for kind in under_way:
-        next(kind, None)
+    for complete in filter(None, rest):
+        complete()
 
 
 def _write_entries(now: Round) -> None:

@@ -15,9 +15,3 @@ def test_every_part_is_listed_once() -> None:
             importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     listed = [type(part) for part in REPAIRS]
     assert len(listed) == len(set(listed)) and set(listed) == set(KindRepair.__subclasses__())
-
-
-def test_a_kind_is_rebuilt_in_two_parts_around_the_pass_over_the_log() -> None:
-    """A part that does nothing waits for the pass as well, and ends after it."""
-    steps = KindRepair().rebuild(None)  # type: ignore[arg-type]
-    assert next(steps) is None and next(steps, "done") == "done"
