@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from schemas.advice import Refusal
 from schemas.rows import QueueKey, Row
 from store_io.model.queue_views import QueueView
+from store_io.repair.derived.queue_places import BridgedRanges
+from store_io.repair.derived.queue_plan import NewLog, QueuePlan
+from store_io.repair.derived.rebuild_tasks import RawFile
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_plan import BROKER
+from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import Work
-
-if TYPE_CHECKING:
-    from store_io.repair.derived.queue_plan import QueuePlan
-    from store_io.repair.derived.rebuild_tasks import RawFile
 
 
 @dataclass
@@ -81,6 +79,14 @@ class Round:
     targets: Targets = field(default_factory=Targets)
     written: list[tuple[int, int]] = field(default_factory=list)
     in_files: Mapping[QueueKey, QueueView] = field(default_factory=dict)
+
+    @cached_property
+    def new_log(self) -> NewLog:
+        """Return the log of the new store as plans of queues take it."""
+        work, bridged = self.work, ((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in self.log.bridges)
+        ranges, salvage = BridgedRanges(sorted(bridged)), work.request.policy == SALVAGE
+        segments, tree, start = self.audit.segments, self.audit.tree, self.log.start
+        return NewLog(segments, tree, work.rules, start, ranges, salvage, work.request.with_earlier)
 
     @cached_property
     def _served(self) -> frozenset[QueueKey]:

@@ -20,11 +20,10 @@ from store_io.broker.queues.start_databases import database_folder
 from store_io.kinds.queues.queue_kind import QUEUES as KIND
 from store_io.log.entries.file_entries import read_file_entries
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
-from store_io.repair.derived.queue_places import BridgedRanges, runs_of
-from store_io.repair.derived.queue_plan import Fill, NewLog, QueuePlan, plan_queue, queue_row, serious_by_folder
+from store_io.repair.derived.queue_places import runs_of
+from store_io.repair.derived.queue_plan import Fill, QueuePlan, plan_queue, queue_row, serious_by_folder
 from store_io.repair.kind_repair import Added, KindRepair, Round
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.repair_steps import REBUILD_QUEUE, REMOVE, WRITE_ENTRY
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
@@ -97,17 +96,10 @@ def is_in_rocksdb_alone(audit: Audited, view: QueueView) -> bool:
     return alone and (view.lmq or view.key[0].startswith(LMQ_PREFIX))
 
 
-def new_log(now: Round) -> NewLog:
-    """Return the log of the new store as plans of queues take it."""
-    request, bridged = now.work.request, ((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in now.log.bridges)
-    ranges, salvage = BridgedRanges(sorted(bridged)), request.policy == SALVAGE
-    return NewLog(now.audit.segments, now.audit.tree, now.work.rules, now.log.start, ranges, salvage, request.with_earlier)
-
-
 def _plan_queues(now: Round) -> list[QueuePlan]:
     audit = now.audit
     folders = {folder: key for key, folder in audit.copy[KIND].written.folders.items()}
-    blamed, log, plans = serious_by_folder(audit.serious, folders), new_log(now), []
+    blamed, log, plans = serious_by_folder(audit.serious, folders), now.new_log, []
     for key, view in sorted(now.in_files.items()):
         if view.of_other_kind or now.gives_up(view):
             continue

@@ -15,7 +15,7 @@ from schemas.rocksdb_layout import CURRENT, FOLDER, SEPARATE_FOLDER
 from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
 from store_io.broker.loading import Tree
 from store_io.broker.queues.start_databases import database_folder
-from store_io.kinds.queues.queue_rebuild import is_in_rocksdb_alone, new_log
+from store_io.kinds.queues.queue_rebuild import is_in_rocksdb_alone
 from store_io.kinds.rocksdb_queues.database_task import DatabaseTask, NewQueue
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import KeyedQueuePlan, plan_keyed_queue, plan_twins
@@ -116,7 +116,7 @@ def _is_of_database(path: str, folder: str) -> bool:
 
 def _plans(now: Round) -> list[KeyedQueuePlan]:
     """Plan each queue of the database: the twins of those in files, and all others."""
-    log, known = new_log(now), now.before.copy[ROCKS_QUEUES].table
+    log, known = now.new_log, now.before.copy[ROCKS_QUEUES].table
     assert known is not None
     own = (plan_keyed_queue(v, log, known.ends) for _, v in sorted(_own_views(now).items()) if not now.gives_up(v))
     alone = [plan for plan in own if plan is not None]
