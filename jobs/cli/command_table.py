@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 
 from jobs.cli.message_filters import FILTER_OPTIONS
-from jobs.cli.option_values import duration, earlier_run, one_of, positive, rate, risk, run_id, some_of, storage_option
+from jobs.cli.option_values import duration, earlier_run, positive, rate, risk, run_id, some_of, storage_option
 from jobs.cli.parser import CommandSpec, Option
 from jobs.installation import COMMAND, INSTALLED, PACKAGES, ROOT
 from schemas.tables import DATASETS
@@ -42,8 +42,7 @@ TEXT_OR_JSON = Option("--format", "text|json", "default: as FILE ends, else text
 OUT_FILE = Option("--out", "FILE", "write there instead of to standard output")
 LOST = Option("--lost", "", "only messages that a start of the release would lose; the store is audited first")
 TRUST_CLOCK = Option("--trust-clock", "", "skip segments whose first messages are over an hour outside the range of times")
-LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salvage", "none|hide|hash"
-CODE_FORMATS = "text|json|markdown"
+REDACT = "none|hide|hash"
 SHELLS = ("bash", "zsh", "fish")
 SCALE_SHAPES = ("log", "runs", "files", "queues", "lost", "light", "fleet", "findings")
 BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair", "scale", "table")
@@ -76,7 +75,7 @@ COMMAND_TABLE["audit"] = CommandSpec(
         _BROKER_CONF,
     ),
     much=(
-        Option("--level", LEVELS, "quick: only what a starting broker would read (default full: every byte)", one_of(LEVELS)),
+        Option("--level", "full|quick", "quick: only what a starting broker would read (default full: every byte)"),
         Option("--since-run", "ID", 'skip unchanged segments that this run, or "last", has verified', earlier_run),
         Option(
             "--max-rate", "RATE", "read at most, say, 200MB/s on each machine (in each container), by all tasks together", rate
@@ -87,12 +86,7 @@ COMMAND_TABLE["audit"] = CommandSpec(
         Option("--out", "DIR", "for result.json and a folder per store, never inside a store; only one run at a time"),
         Option("--tables", "URI", "where the Delta tables are written (default DIR/tables)"),
         Option("--write", "LIST", f"also write datasets: {','.join(DATASETS)}", some_of("datasets", *DATASETS)),
-        Option(
-            "--progress",
-            PROGRESS,
-            "line (default on a terminal), or a JSON object per second on standard error",
-            one_of(PROGRESS),
-        ),
+        Option("--progress", "line|json|none", "line (default on a terminal), or a JSON object per second on standard error"),
         Option("--prometheus", "FILE", "also write the result for node_exporter's textfile collector"),
         Option("--summary-markdown", "FILE", "also write the result as Markdown, for the summary page of a CI job"),
         Option("--junit", "FILE", "also write the result as JUnit's XML, a test case per store"),
@@ -274,9 +268,7 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done, NE
         Option("--broker-conf", "FILE", "compared with the settings that the plan was made with"),
     ),
     much=(
-        Option(
-            "--policy", POLICY, "end the log as a start would, once healed (default), or keep all valid messages", one_of(POLICY)
-        ),
+        Option("--policy", "broker|salvage", "end the log as a start would, once healed (default), or keep all valid messages"),
         Option("--heal", "", "first mend records with one changed field or byte, if all else in the store confirms it"),
         Option("--fix-offsets", "", "also set back consumer and delay offsets beyond the new queue ends"),
         Option("--fix-config", "", "also write lost or damaged config/ files from what is left and the log; sets offsets back"),
@@ -327,9 +319,7 @@ continues. Until all is done, the files are in DIR/unfinished.""",
         Option("--columns", "LIST", "names, separated by commas (default: all but bodies; schemas/sources.py has them)"),
         Option("--body", "none|raw|decoded", "the bodies: left out (default), as they are stored, or uncompressed"),
         Option("--unpack", "", "write the messages inside a batch instead of the batch"),
-        Option(
-            "--redact", "hide|hash", "keys, tags, addresses, property values, bodies: hidden, or equal tokens for equal values"
-        ),
+        Option("--redact", REDACT, "keys, tags, addresses, property values, bodies: hidden, or equal tokens for equal values"),
         Option("--redact-salt-file", "FILE", "the same tokens as other exports with this salt (default: a new one, not kept)"),
     ),
     spark=PASSED_ON,
@@ -362,8 +352,10 @@ They are shown in order of physical offset, also those after damage (status "pla
         Option("--body-contains", "TEXT", "messages whose body holds this text, uncompressed or as stored; bytes: hex:0AFF"),
         *FILTER_OPTIONS,
         LOST,
-        Option("--limit", "N", "at most this many (default: 100 in a table, all as JSON lines)"),
-        Option("--last", "N", "the last N of them by physical offset; the log is read from its end, a segment at a time"),
+        Option("--limit", "N", "at most this many (default: 100 in a table, all as JSON lines)", positive),
+        Option(
+            "--last", "N", "the last N of them by physical offset; the log is read from its end, a segment at a time", positive
+        ),
     ),
     write=(
         Option(
@@ -476,7 +468,7 @@ Say what a finding or a stop reason means, what follows from it, and what to do 
 Codes are in findings.jsonl, on the pages and in summaries; stop reasons in plan.json. Without CODE all are listed.""",
     examples=(f"{COMMAND} explain-code broker_drops_messages body_crc", f"{COMMAND} explain-code --format markdown"),
     arguments=(("CODE", "a finding's code (queue_entry_missing) or a stop reason (body_crc)"),),
-    write=(Option("--format", CODE_FORMATS, "for people (default), one JSON object a line, or a page", one_of(CODE_FORMATS)),),
+    write=(Option("--format", "text|json|markdown", "for people (default), one JSON object a line, or a page"),),
     takes_spark=False,
 )
 

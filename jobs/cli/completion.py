@@ -33,8 +33,7 @@ def choices(option: Option) -> tuple[str, ...]:
     """Return the words that an option takes, if it takes only these; the releases that are known."""
     if option.name == "--release":
         return KNOWN_RELEASES
-    words = tuple(option.metavar.split("|"))
-    return words if len(words) > 1 and all(word == word.lower() for word in words) else ()
+    return option.choices
 
 
 _WORDS = {  # command -> what its arguments may be, where these are no paths

@@ -6,7 +6,7 @@ import difflib
 import re
 import secrets
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from store_io.base.errors import UsageError
@@ -23,9 +23,8 @@ _KEY = re.compile(r"[a-z][a-z0-9_.-]{0,39}")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
 
 
-def one_of(words: str) -> Callable[[str], str]:
-    """Return a check for one of "a|b"."""
-    choices = words.split("|")
+def one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    """Return a check for one of these words."""
 
     def check(text: str) -> str:
         if text not in choices:
@@ -86,7 +85,7 @@ def new_run_id() -> str:
 
 def positive(text: str) -> int:
     """Return a whole number above 0."""
-    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
+    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) < 1:
         raise ArgumentTypeError(f"{text!r}: must be a whole number from 1")
     return int(text)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from jobs.cli.option_values import near
+from jobs.cli.option_values import near, one_of
 from jobs.installation import COMMAND
 from store_io.base.errors import UsageError
 
@@ -25,7 +25,7 @@ _GROUPS = ("what to read", "how much, and which", "what to write, and where", "S
 class Option(NamedTuple):
     """An option of a command.
 
-    metavar: the name of its value in --help; empty for a flag, which takes none.
+    metavar: the name of its value in --help; empty for a flag, which takes none. "a|b": the option takes these words alone.
     check: the function from the text to the value.
     pairs: the option may be given often; check then gives a key and a value, and the option's value is a dict of all of them.
     """
@@ -35,6 +35,12 @@ class Option(NamedTuple):
     help: str
     check: Callable[[str], Any] = str
     pairs: bool = False
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Return the words that the option takes; empty if it takes others, too."""
+        words = tuple(self.metavar.split("|"))
+        return words if len(words) > 1 and self.metavar.islower() else ()
 
 
 @dataclass(frozen=True)
@@ -119,9 +125,8 @@ class CommandParser(argparse.ArgumentParser):
                 self._takes_value[option.name] = bool(option.metavar)
                 if option.metavar:
                     action, what = _Pairs if option.pairs else _Once, option.metavar
-                    group.add_argument(
-                        option.name, dest=option.name, action=action, metavar=what, type=option.check, help=option.help
-                    )
+                    check = one_of(option.choices) if option.choices else option.check
+                    group.add_argument(option.name, dest=option.name, action=action, metavar=what, type=check, help=option.help)
                 else:
                     group.add_argument(option.name, dest=option.name, action="store_true", help=option.help)
         if spec.takes_spark:

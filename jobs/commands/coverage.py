@@ -32,14 +32,14 @@ _SEGMENT = ["problem", *_FILE[1:]]
 def run(command: Command) -> int:
     """Run the command. Returns 0 once the answer is written."""
     past_runs.no_arguments(command)
-    uri, kind = past_runs.tables_of(command), past_runs.format_of(command, ("text", "json"))
+    uri = past_runs.tables_of(command)
     if "--within" not in command.options:
         raise UsageError("coverage needs --within: a span back from now (12h, 7d, 4w) or a date (2026-11-01)")
     now = datetime.now(UTC)
     since = past_runs.moment("--within", command.options["--within"], now)
     history = History(uri)
     view = read_coverage(history, now, since, command.options.get("--store"))
-    past_runs.write_view(command, kind, view, coverage_text, (store["location"] or "" for store in view["stores"]))
+    past_runs.write_view(command, view, coverage_text, (store["location"] or "" for store in view["stores"]))
     return 0
 
 

@@ -42,7 +42,7 @@ def run(command: Command) -> int:
 
     Returns 0 if nothing is new, 10 or 20 as the most severe new finding, 3 if a run is missing or incomplete.
     """
-    uri, kind = past_runs.tables_of(command), past_runs.format_of(command, ("text", "json"))
+    uri = past_runs.tables_of(command)
     last = list(command.arguments) == [LAST_RUN]
     if not last and len(command.arguments) != 2:
         raise UsageError(f"diff takes two runs, RUN_A RUN_B, or {LAST_RUN}, not {len(command.arguments)}")
@@ -53,7 +53,7 @@ def run(command: Command) -> int:
         view = read_difference(history, command.arguments[0], command.arguments[1], command.options.get("--store"))
     views = view["comparisons"] if last else [view]
     places = [place for one in views for store in one["stores"] for place in store["locations"]]
-    past_runs.write_view(command, kind, view, last_text if last else difference_text, places)
+    past_runs.write_view(command, view, last_text if last else difference_text, places)
     return int(view["exit_code"])
 
 

@@ -7,7 +7,7 @@ import sys
 from jobs.cli.message_filters import read_number
 from jobs.cli.options import Command, single_store
 from jobs.cli.terminal import colour_wanted, output_width
-from jobs.messages.message_arguments import choice, redaction_of, request_of
+from jobs.messages.message_arguments import redaction_of, request_of
 from jobs.report.texts.explain_text import explain_json, explain_text
 from schemas.rows import NAMED
 from store_io.base.compiled.code_files import start_quickly
@@ -16,7 +16,6 @@ from store_io.base.errors import UsageError
 from store_io.messages.explain_place import explain
 from store_io.model.premises import assumed_sentence
 
-FORMATS = ("text", "json")
 PIPE_WIDTH = 130
 
 
@@ -27,13 +26,14 @@ def run(command: Command) -> int:
     if "--phy-offset" not in options:
         raise UsageError("--phy-offset N is missing: which physical offset is to be explained?")
     phy_offset = read_number(options["--phy-offset"], "--phy-offset")
-    form = choice(options, "--format", FORMATS)
     redaction = redaction_of(command)
     checksum.trust()
     start_quickly()
     said = explain(request_of(store), phy_offset, redaction)
     if store.release_from != NAMED:
         print(f"explain: {assumed_sentence(store.release, store.release_from)}", file=sys.stderr, flush=True)
-    text = explain_json(said) if form == "json" else explain_text(said, output_width(PIPE_WIDTH), colour_wanted())
+    text = (
+        explain_json(said) if options.get("--format") == "json" else explain_text(said, output_width(PIPE_WIDTH), colour_wanted())
+    )
     print(text, end="", flush=True)
     return 0

@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from jobs import VERSION
 from jobs.cli.argument_places import absolute, read_salt, refuse_all_inside, refuse_not_utf8
+from jobs.cli.command_table import COMMAND_TABLE
 from jobs.cli.message_filters import FILTER_OPTIONS, read_filter
 from jobs.cli.options import Command, single_store
 from jobs.cli.stores import StoreArgument
@@ -35,7 +36,6 @@ from jobs.messages.export_files import PARQUET, NamedSegment, SegmentFiles, expo
 from jobs.messages.message_arguments import (
     NO_SEGMENT,
     RESEND,
-    choice,
     chosen_columns,
     open_named,
     redaction_of,
@@ -66,7 +66,6 @@ from store_io.messages.scans import COLUMNS, DEFAULT_COLUMNS
 from store_io.model.premises import assumed_sentence
 
 MANIFEST, MESSAGES, UNFINISHED, STATE, ASKED = "manifest.json", "messages", "unfinished", "state", "export.json"
-FORMATS = ("parquet", "delta", "jsonl", RESEND)
 BODIES = ("none", "raw", "decoded")
 SCHEMA_VERSION = 1
 _SALT = "salt"
@@ -139,8 +138,8 @@ def read_arguments(command: Command) -> Asked:
     store, options = single_store(command), command.options
     for option in ("--to", "--format"):
         if option not in options:
-            raise UsageError(f"{option} is missing: export takes STORE, --to DIR and --format {'|'.join(FORMATS)}")
-    form, body = choice(options, "--format", FORMATS), choice(options, "--body", BODIES)
+            raise UsageError(f"{option} is missing: export takes {COMMAND_TABLE['export'].usage}")
+    form, body = options["--format"], options.get("--body", BODIES[0])
     to = absolute(options["--to"])
     refuse_with_resend(options, form)
     lost, trust_clock = "--lost" in command.flags, "--trust-clock" in command.flags

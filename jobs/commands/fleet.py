@@ -40,7 +40,7 @@ COLUMNS = [*_TREND_COLUMNS[2:], *_LATEST_COLUMNS]
 def run(command: Command) -> int:
     """Run the command. Returns 0 once the report is written."""
     past_runs.no_arguments(command)
-    uri, kind = past_runs.tables_of(command), past_runs.format_of(command, ("text", "json", "html"))
+    uri, kind = past_runs.tables_of(command), past_runs.format_of(command)
     now = datetime.now(UTC)
     since = past_runs.moment("--since", command.options["--since"], now) if "--since" in command.options else None
     history = History(uri)
@@ -48,7 +48,7 @@ def run(command: Command) -> int:
     if kind == "html":
         view = _with_links(view, command.options.get("--out"))
     text_of = fleet_text if kind == "text" else lambda view, _: "".join(fleet_html(view))
-    past_runs.write_view(command, kind, view, text_of, (store["latest"]["location"] or "" for store in view["stores"]))
+    past_runs.write_view(command, view, text_of, (store["latest"]["location"] or "" for store in view["stores"]))
     return 0
 
 

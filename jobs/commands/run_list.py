@@ -24,12 +24,12 @@ _COLUMNS = "exit_code complete lost_messages starts losses rebuildable bytes_rea
 
 def run(command: Command) -> int:
     """Run the command. Returns 0 once the list is written."""
-    uri, kind = _tables_of(command), past_runs.format_of(command, ("text", "json"))
+    uri = _tables_of(command)
     now = datetime.now(UTC)
     since = past_runs.moment("--since", command.options["--since"], now) if "--since" in command.options else None
     history = History(uri)
     view = read_runs(history, since, command.options.get("--store"), command.options.get("--limit", LISTED))
-    past_runs.write_view(command, kind, view, runs_text, ())
+    past_runs.write_view(command, view, runs_text, ())
     return 0
 
 

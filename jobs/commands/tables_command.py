@@ -40,7 +40,7 @@ def run(command: Command) -> int:
     options: dict[str, Any] = {**command.options, **dict.fromkeys(command.flags, True)}
     for option in sorted(options.keys() - _OPTIONS[action] - _COMMON):
         raise UsageError(f"{option} does not go with tables {action}")
-    uri, kind = past_runs.tables_of(command).rstrip("/"), past_runs.format_of(command, ("text", "json"))
+    uri = past_runs.tables_of(command).rstrip("/")
     now = datetime.now(UTC)
     act = _ACTIONS[action](options, now)
     cares = tables_under(uri)
@@ -52,7 +52,7 @@ def run(command: Command) -> int:
         "schema_version": past_runs.SCHEMA_VERSION, "action": action, "tables": uri, "made_at": time_of(micros_of(now)),
         "dry_run": "--dry-run" in options, **found, "seconds": round(time.monotonic() - began, 3),
     }  # fmt: skip
-    past_runs.write_view(command, kind, view, tables_text, ())
+    past_runs.write_view(command, view, tables_text, ())
     return 0
 
 

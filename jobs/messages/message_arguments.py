@@ -27,14 +27,6 @@ _LOOKED_AT = 10_000  # names compared
 _LETTERS = 100  # of a name
 
 
-def choice(options: Mapping[str, str], option: str, choices: Sequence[str]) -> str:
-    """Return the option's value, the first of the choices without it. Raises UsageError."""
-    value = options.get(option, choices[0])
-    if value not in choices:
-        raise UsageError(f"{option} {value!r}: one of {', '.join(choices)}")
-    return value
-
-
 def chosen_columns(text: str, body: str, bodies: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that --columns names. body: the value of --body, one of bodies. Raises UsageError."""
     names = tuple(name.strip() for name in text.split(","))

@@ -6,11 +6,12 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from jobs.cli.argument_places import absolute, tables_at
 from jobs.cli.message_filters import read_filter, read_number
 from jobs.cli.options import Command
-from jobs.messages.message_arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
+from jobs.messages.message_arguments import RESEND, chosen_columns, redaction_of, refuse_with_resend
 from jobs.report.texts.query_text import narrowing_text
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError
@@ -21,7 +22,7 @@ from store_io.messages.question import MOST_LAST, Narrowing, Question
 from store_io.messages.redaction import Redaction
 from store_io.messages.scans import COLUMNS
 
-FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl", "csv", RESEND), ("copy", "broker"), ("none", "text", "base64")
+BODY_FORMS = ("none", "text", "base64")
 TABLE_LIMIT = 100
 TABLE_COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "store_time", "total_size", "tags", "keys", "status")
 LINE_COLUMNS = tuple(name for name in COLUMNS if name not in (*BODY_COLUMNS, LOST, "store_time_ms", "born_time_ms"))
@@ -63,9 +64,7 @@ class Query:
 def read_query(command: Command) -> Query:
     """Return the query that the options ask for. Raises UsageError."""
     options = command.options
-    form = choice(options, "--format", FORMATS)
-    body = choice(options, "--body", BODY_FORMS)
-    broker = choice(options, "--view", VIEWS) == "broker"
+    form, body, broker = options.get("--format", "table"), options.get("--body", "none"), options.get("--view") == "broker"
     wanted = read_filter(options)
     if ("--from-queue-offset" in options or "--to-queue-offset" in options) and wanted.topics is None:
         raise UsageError("a queue offset means something in a topic: say --topic and, for one queue, --queue")
@@ -92,7 +91,7 @@ def read_query(command: Command) -> Query:
     if broker and (contents.key or unique_keys) and (wanted.topics is None or len(wanted.topics) != 1):
         raise UsageError("--view broker looks keys up by topic: say --topic, one of them")
     last = _last(options, broker)
-    limit = _number_from_1(options, "--limit", TABLE_LIMIT if form == "table" and last is None else None)
+    limit = options.get("--limit", TABLE_LIMIT if form == "table" and last is None else None)
     lost = "--lost" in command.flags
     columns, offset_id = _columns(options, form, body, lost), offset_id.upper() if offset_id else None
     redaction, trust_clock = redaction_of(command), "--trust-clock" in command.flags
@@ -125,17 +124,8 @@ def read_query(command: Command) -> Query:
     return Query(question, offset_id, columns, form, body, broker, redaction, out, tables)
 
 
-def _number_from_1(options: Mapping[str, str], option: str, default: int | None) -> int | None:
-    text = options.get(option)
-    if text is None:
-        return default
-    if not re.fullmatch(r"[0-9]{1,12}", text) or not int(text):
-        raise UsageError(f"{option} {text!r}: a number from 1 on")
-    return int(text)
-
-
-def _last(options: Mapping[str, str], broker: bool) -> int | None:
-    last = _number_from_1(options, "--last", None)
+def _last(options: Mapping[str, Any], broker: bool) -> int | None:
+    last: int | None = options.get("--last")
     if last is None:
         return None
     if last > MOST_LAST:

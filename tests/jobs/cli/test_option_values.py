@@ -19,7 +19,7 @@ def test_what_is_right_becomes_a_value() -> None:
         "4.9.8",
     )
     assert option_values.some_of("parts", "a", "b")("b, a") == {"a", "b"}
-    assert option_values.one_of("a|b")("b") == "b"
+    assert option_values.one_of(("a", "b"))("b") == "b"
     assert option_values.storage_option("AWS_Region=eu-1") == ("aws_region", "eu-1")
     assert option_values.storage_option("aws_secret_access_key=a=b/+") == ("aws_secret_access_key", "a=b/+")
 
@@ -27,8 +27,8 @@ def test_what_is_right_becomes_a_value() -> None:
 @pytest.mark.parametrize(
     ("check", "text", "said"),
     [
-        (option_values.one_of("a|b"), "c", "'c': must be a or b"),
-        (option_values.one_of("a|b|c"), "d", "'d': must be one of a, b, c"),
+        (option_values.one_of(("a", "b")), "c", "'c': must be a or b"),
+        (option_values.one_of(("a", "b", "c")), "d", "'d': must be one of a, b, c"),
         (
             option_values.some_of("parts", "scan", "audit"),
             "scan,audti",

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from jobs.cli import options
+from jobs.cli.command_table import COMMAND_TABLE
 from jobs.cli.options import AuditOptions, from_word, parse, to_word
+from jobs.cli.parser import Option
 from jobs.cli.stores import StoreArgument
 from jobs.installation import ROOT
 from store_io.base.errors import UsageError
@@ -193,7 +195,6 @@ def test_how_much_is_read(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--level", "deep"], "--level 'deep': must be full or quick"),
         (["--max-duration", "30"], "--max-duration '30': must be a number with s, m or h"),
         (["--max-duration", "-5m"], "--max-duration '-5m': must be a number with s, m or h"),
         (["--max-duration", "1e3s"], "--max-duration '1e3s': must be a number with s, m or h"),
@@ -202,12 +203,19 @@ def test_how_much_is_read(
         (["--since-run", "last", "--level", "quick"], "--since-run does not go with --level quick"),
         (["--write", "messages", "--level", "quick"], "--write has to read every segment"),
         (["--write", "index", "--max-duration", "2h"], "it does not go with --max-duration"),
-        (["--progress", "loud"], "--progress 'loud': must be one of line, json, none"),
     ],
 )
 def test_what_does_not_go_together(words: list[str], sentence: str, store: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=re.escape(sentence)):
         parse(["audit", str(store), "--out", str(tmp_path / "out"), *words])
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [(name, option) for name, spec in COMMAND_TABLE.items() for option in spec.options if option.choices]
+)
+def test_an_option_with_choices_takes_no_other_word(command: str, option: Option) -> None:
+    with pytest.raises(UsageError, match=f"^{option.name} 'x': must be .*{option.choices[-1]}$"):
+        parse([command, option.name, "x"])
 
 
 @pytest.mark.parametrize(("how", "line", "objects"), [("line", True, False), ("json", False, True), ("none", False, False)])

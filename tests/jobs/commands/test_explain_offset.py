@@ -355,8 +355,6 @@ def test_arguments_that_make_no_sense(store: Store, tmp_path: Path, capsys: pyte
         (["explain", root, "--phy-offset", "1_0"], 2, "--phy-offset '1_0': not a number"),
         (["explain", root, "--phy-offset=-1"], 2, "not a number"),
         (["explain", root, "--phy-offset", str(1 << 63)], 2, "not a number"),
-        (["explain", root, "--phy-offset", "1", "--format", "xml"], 2, "--format 'xml'"),
-        (["explain", root, "--phy-offset", "1", "--redact", "some"], 2, "--redact 'some'"),
         (["explain", root, "--phy-offset", "1", "--release", "3.0.0"], 2, "3.0.0"),
         (["explain", root, "--phy-ofset", "1"], 2, "did you mean --phy-offset?"),
         (["explain", str(tmp_path / "none"), "--phy-offset", "1"], 3, "there is nothing of this name"),

@@ -52,23 +52,17 @@ def test_files_are_named_by_numbers_alone() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--format", "csv"], "--format 'csv'"),
-        (["--body", "all"], "--body 'all'"),
         (["--columns", "topic,secret"], "--columns 'secret'"),
         (["--columns", "body"], "say --body raw"),
         (["--columns", "topic,topic"], "twice"),
-        (["--redact", "blur"], "--redact 'blur'"),
         (["--redact-salt-file", "nothing-here"], "No such file"),
         (["--since", "soon"], "--since"),
         (["another"], "one STORE"),
     ],
 )
 def test_arguments_that_make_no_sense(tmp_path: Path, words: list[str], sentence: str) -> None:
-    given = {"--to": str(tmp_path / "x"), "--format": "parquet"}
-    if words[0] in given:
-        given.pop(words[0])
     with pytest.raises(UsageError, match=sentence):
-        read_arguments(command(str(tmp_path), *[word for pair in given.items() for word in pair], *words))
+        read_arguments(command(str(tmp_path), "--to", str(tmp_path / "x"), "--format", "parquet", *words))
 
 
 def test_bodies_come_with_their_status(tmp_path: Path) -> None:

@@ -488,10 +488,7 @@ def test_redaction(store: Store, mode: str, capsys: pytest.CaptureFixture[str]) 
 def test_arguments_that_make_no_sense(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     for words, code, sentence in (
-        (["--format", "xml"], 2, "--format 'xml': one of table, jsonl"),
-        (["--view", "all"], 2, "--view 'all': one of copy, broker"),
-        (["--body", "hex"], 2, "--body 'hex': one of none, text, base64"),
-        (["--limit", "0"], 2, "--limit '0': a number from 1 on"),
+        (["--limit", "0"], 2, "--limit '0': must be a whole number from 1"),
         (["--columns", "phy_offset,colour"], 2, "'colour': no such column; there are file,"),
         (["--columns", "topic,topic"], 2, "twice"),
         (["--columns", "body"], 2, "--body text"),
@@ -504,7 +501,6 @@ def test_arguments_that_make_no_sense(store: Store, tmp_path: Path, capsys: pyte
         (["--body-contains", "hex:0G"], 2, "pairs of hexadecimal digits"),
         (["--key", "a", "--unique-key", "b"], 2, "either --key"),
         (["--view", "broker", "--key", "a"], 2, "say --topic"),
-        (["--redact", "all"], 2, "--redact 'all'"),
         (["--release", "2.0.0"], 2, "2.0.0"),
         (["--colums", "topic"], 2, "did you mean --columns?"),
         (["--deploy-mode", "cluster"], 2, "--deploy-mode client"),
