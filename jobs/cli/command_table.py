@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 
 from jobs.cli.message_filters import FILTER_OPTIONS
-from jobs.cli.option_values import duration, earlier_run, positive, rate, risk, run_id, some_of, storage_option
+from jobs.cli.option_values import duration, earlier_run, hours, moment, positive, rate, risk, run_id, some_of, storage_option
 from jobs.cli.parser import CommandSpec, Option
 from jobs.installation import COMMAND, INSTALLED, PACKAGES, ROOT
 from schemas.tables import DATASETS
@@ -40,6 +40,9 @@ TABLES = Option("--tables", "URI", "the tables that audits wrote: DIR/tables of 
 ONE_STORE = Option("--store", "NAME", "only this store")
 TEXT_OR_JSON = Option("--format", "text|json", "default: as FILE ends, else text")
 OUT_FILE = Option("--out", "FILE", "write there instead of to standard output")
+SINCE = Option(
+    "--since", "WHEN", "only runs since then: a span back from now (90m, 12h, 7d, 4w) or a date (2026-11-01), UTC", moment
+)
 LOST = Option("--lost", "", "only messages that a start of the release would lose; the store is audited first")
 TRUST_CLOCK = Option("--trust-clock", "", "skip segments whose first messages are over an hour outside the range of times")
 REDACT = "none|hide|hash"
@@ -169,7 +172,7 @@ COMMAND_TABLE["report"] = CommandSpec(
     read=(
         TABLES,
         ONE_STORE,
-        Option("--since", "WHEN", "only runs since then: a span back from now (90m, 12h, 7d, 4w) or a date (2026-11-01), UTC"),
+        SINCE,
     ),
     write=(Option("--format", "text|json|html", "html: one self-contained page; default: as FILE ends, else text"), OUT_FILE),
     rare=(STORAGE_OPTION,),
@@ -186,7 +189,7 @@ COMMAND_TABLE["runs"] = CommandSpec(
     read=(
         TABLES,
         Option("--store", "NAME", "only runs with this store, and of each only what it found there"),
-        Option("--since", "WHEN", "only runs since then: a span back from now (12h, 7d, 4w) or a date (2026-11-01), UTC"),
+        SINCE,
         Option("--limit", "N", "at most so many runs (default 50)", positive),
     ),
     write=(TEXT_OR_JSON, OUT_FILE),
@@ -219,7 +222,11 @@ COMMAND_TABLE["coverage"] = CommandSpec(
         f"{COMMAND} coverage --tables out/tables --within 7d",
         f"{COMMAND} coverage --tables out/tables --within 12h --store store",
     ),
-    read=(TABLES, ONE_STORE, Option("--within", "WHEN", "a span back from now (12h, 7d, 4w) or a date (2026-11-01), UTC")),
+    read=(
+        TABLES,
+        ONE_STORE,
+        Option("--within", "WHEN", "a span back from now (12h, 7d, 4w) or a date (2026-11-01), UTC", moment),
+    ),
     write=(TEXT_OR_JSON, OUT_FILE),
     rare=(STORAGE_OPTION,),
     epilog="exit codes: 0 written, 2 usage, 3 no tables, or no such store in them",
@@ -237,9 +244,9 @@ Audits and readers may be at work meanwhile.""",
     examples=(f"{COMMAND} tables info --tables out/tables", f"{COMMAND} tables prune --tables out/tables --keep 90d --dry-run"),
     read=(TABLES,),
     much=(
-        Option("--keep", "WHEN", "prune: keep runs that began since then: a span back from now (90d, 12w) or a date"),
+        Option("--keep", "WHEN", "prune: keep runs that began since then: a span back from now (90d, 12w) or a date", moment),
         Option("--keep-runs", "N", "prune: keep the N newest runs of each store; with --keep, what either keeps", positive),
-        Option("--older-than", "SPAN", "vacuum: files that no version since then has (36h, 2d; 7d at most, the default)"),
+        Option("--older-than", "SPAN", "vacuum: files that no version since then has (36h, 2d; 7d at most, the default)", hours),
         Option("--alone", "", "vacuum: no audit and no reader is at work, so --older-than may be less than 7d"),
         Option("--dry-run", "", "show what would be done, change nothing"),
     ),

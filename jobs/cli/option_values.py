@@ -7,7 +7,7 @@ import re
 import secrets
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from store_io.base.errors import UsageError
 from store_io.broker.releases import KNOWN_RELEASES, parse_release
@@ -21,6 +21,8 @@ _RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(kB|MB|GB|MiB|GiB)(?:/s)?")
 LEAST_RATE = 1_000_000
 _KEY = re.compile(r"[a-z][a-z0-9_.-]{0,39}")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
+_SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
@@ -56,6 +58,33 @@ def duration(text: str) -> float:
     if match is None:
         raise ArgumentTypeError(f"{text!r}: must be a number with s, m or h, such as 90s, 30m or 2h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def _span(text: str) -> timedelta | None:
+    match = _SPAN.fullmatch(text.strip())
+    return timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else None
+
+
+def moment(text: str, now: datetime | None = None) -> datetime:
+    """Return a point in time: a span back from now (90m, 12h, 7d, 4w), or an ISO date or time.
+
+    An ISO time is in UTC unless it says otherwise.
+    """
+    try:
+        if (back := _span(text)) is not None:
+            return (now or datetime.now(UTC)) - back
+        found = datetime.fromisoformat(text.strip())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ArgumentTypeError(f"{text!r}: must be a span (12h, 7d, 4w) or a date (2026-11-01)") from None
+
+
+def hours(text: str) -> int:
+    """Return the hours of "36h", "7d", "4w"."""
+    span = _span(text)
+    if span is None or text.strip().endswith("m"):
+        raise ArgumentTypeError(f"{text!r}: must be a span, such as 7d or 36h")
+    return span // timedelta(hours=1)
 
 
 def rate(text: str) -> int:

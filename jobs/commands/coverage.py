@@ -36,9 +36,8 @@ def run(command: Command) -> int:
     if "--within" not in command.options:
         raise UsageError("coverage needs --within: a span back from now (12h, 7d, 4w) or a date (2026-11-01)")
     now = datetime.now(UTC)
-    since = past_runs.moment("--within", command.options["--within"], now)
     history = History(uri)
-    view = read_coverage(history, now, since, command.options.get("--store"))
+    view = read_coverage(history, now, command.options["--within"], command.options.get("--store"))
     past_runs.write_view(command, view, coverage_text, (store["location"] or "" for store in view["stores"]))
     return 0
 

@@ -42,9 +42,8 @@ def run(command: Command) -> int:
     past_runs.no_arguments(command)
     uri, kind = past_runs.tables_of(command), past_runs.format_of(command)
     now = datetime.now(UTC)
-    since = past_runs.moment("--since", command.options["--since"], now) if "--since" in command.options else None
     history = History(uri)
-    view = read_fleet(history, now, since, command.options.get("--store"), _SHOWN_RUNS[kind])
+    view = read_fleet(history, now, command.options.get("--since"), command.options.get("--store"), _SHOWN_RUNS[kind])
     if kind == "html":
         view = _with_links(view, command.options.get("--out"))
     text_of = fleet_text if kind == "text" else lambda view, _: "".join(fleet_html(view))

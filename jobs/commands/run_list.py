@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from jobs.cli.argument_places import absolute, refuse_not_utf8
 from jobs.cli.options import Command
@@ -25,10 +25,10 @@ _COLUMNS = "exit_code complete lost_messages starts losses rebuildable bytes_rea
 def run(command: Command) -> int:
     """Run the command. Returns 0 once the list is written."""
     uri = _tables_of(command)
-    now = datetime.now(UTC)
-    since = past_runs.moment("--since", command.options["--since"], now) if "--since" in command.options else None
     history = History(uri)
-    view = read_runs(history, since, command.options.get("--store"), command.options.get("--limit", LISTED))
+    view = read_runs(
+        history, command.options.get("--since"), command.options.get("--store"), command.options.get("--limit", LISTED)
+    )
     past_runs.write_view(command, view, runs_text, ())
     return 0
 

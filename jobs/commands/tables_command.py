@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,8 +19,6 @@ from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 
 KEPT_HOURS = 7 * 24  # files stay so long for readers and writers that are at work
-_SPAN = re.compile(r"([0-9]{1,6})([hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 _OPTIONS = {
     "prune": {"--keep", "--keep-runs", "--dry-run"},
     "compact": {"--dry-run"},
@@ -42,7 +39,7 @@ def run(command: Command) -> int:
         raise UsageError(f"{option} does not go with tables {action}")
     uri = past_runs.tables_of(command).rstrip("/")
     now = datetime.now(UTC)
-    act = _ACTIONS[action](options, now)
+    act = _ACTIONS[action](options)
     cares = tables_under(uri)
     if not cares or cares[0].name != "runs":
         raise StoreError(f"--tables {uri!r}: no audit's tables are there (there is no Delta table {uri}/runs)")
@@ -62,11 +59,11 @@ _Act = Callable[[Sequence[TableCare]], Row]
 # ---- prune ---------------------------------------------------------------------------------------------------------
 
 
-def _prune(options: Mapping[str, Any], now: datetime) -> _Act:
+def _prune(options: Mapping[str, Any]) -> _Act:
     if not {"--keep", "--keep-runs"} & options.keys():
         raise UsageError("tables prune needs --keep WHEN (90d: runs that began since then stay), --keep-runs N, or both")
-    since = micros_of(past_runs.moment("--keep", options["--keep"], now)) if "--keep" in options else None
-    return lambda cares: prune(cares, since, options.get("--keep-runs"), now, "--dry-run" in options)
+    since = micros_of(options["--keep"]) if "--keep" in options else None
+    return lambda cares: prune(cares, since, options.get("--keep-runs"), datetime.now(UTC), "--dry-run" in options)
 
 
 def prune(cares: Sequence[TableCare], since: int | None, keep_runs: int | None, now: datetime, dry_run: bool = False) -> Row:
@@ -101,7 +98,7 @@ def _chosen(rows: Sequence[Row], choice: Choice) -> Row:
 # ---- compact, vacuum, info -----------------------------------------------------------------------------------------
 
 
-def _compact(options: Mapping[str, Any], _: datetime) -> _Act:
+def _compact(options: Mapping[str, Any]) -> _Act:
     return lambda cares: compact(cares, "--dry-run" in options)
 
 
@@ -126,16 +123,11 @@ def compact(cares: Sequence[TableCare], dry_run: bool = False) -> Row:
     return {"by_table": tables}
 
 
-def _vacuum(options: Mapping[str, Any], _: datetime) -> _Act:
-    hours = KEPT_HOURS
-    if "--older-than" in options:
-        match = _SPAN.fullmatch(options["--older-than"].strip())
-        if match is None:
-            raise UsageError(f"--older-than {options['--older-than']!r}: a span, such as 7d or 36h")
-        hours = int(match[1]) * _HOURS[match[2]]
+def _vacuum(options: Mapping[str, Any]) -> _Act:
+    hours = options.get("--older-than", KEPT_HOURS)
     if hours > KEPT_HOURS:
         raise UsageError(
-            f"--older-than {options['--older-than']!r} is over 7d, after which Delta's log forgets what files earlier versions"
+            f"--older-than {hours}h is over 7d, after which Delta's log forgets what files earlier versions"
             " had: to keep files longer, run vacuum less often"
         )
     if hours < KEPT_HOURS and "--alone" not in options:
@@ -168,7 +160,7 @@ def vacuum(cares: Sequence[TableCare], hours: int = KEPT_HOURS, dry_run: bool = 
     return {"older_than_hours": hours, "by_table": tables}
 
 
-def _info(_: Mapping[str, Any], __: datetime) -> _Act:
+def _info(_: Mapping[str, Any]) -> _Act:
     return info
 
 
@@ -206,7 +198,7 @@ def _of_log(files: Sequence[StoredFile]) -> list[StoredFile]:
     return [file for file in files if file.path.startswith(f"{LOG}/")]
 
 
-_ACTIONS: dict[str, Callable[[Mapping[str, Any], datetime], _Act]] = {
+_ACTIONS: dict[str, Callable[[Mapping[str, Any]], _Act]] = {
     "prune": _prune,
     "compact": _compact,
     "vacuum": _vacuum,

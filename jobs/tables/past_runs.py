@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -29,8 +28,6 @@ from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
 
 SCHEMA_VERSION = 1
-_SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 and 9999, in µs
 _ALL = "SELECT * FROM known"
 _LONGEST = 64 << 20  # of a result.json, bytes: some hundred thousand stores
@@ -58,20 +55,6 @@ def no_arguments(command: Command) -> None:
     """Raise UsageError if the command has arguments."""
     if command.arguments:
         raise UsageError(f"{command.name} takes no argument {command.arguments[0]!r}")
-
-
-def moment(option: str, text: str, now: datetime) -> datetime:
-    """Return a point in time: a span back from now (90m, 12h, 7d, 4w), or an ISO date or time.
-
-    An ISO time is in UTC unless it says otherwise. Raises UsageError.
-    """
-    try:
-        if match := _SPAN.fullmatch(text.strip()):
-            return now - timedelta(**{_UNITS[match[2]]: int(match[1])})
-        found = datetime.fromisoformat(text.strip())
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise UsageError(f"{option} {text!r}: a span (12h, 7d, 4w) or a date (2026-11-01)") from None
 
 
 def time_of(micros: int | None) -> str | None:

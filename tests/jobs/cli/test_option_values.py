@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from jobs.cli import option_values
 from store_io.broker.releases import KNOWN_RELEASES
+from tests.support.handmade.history_rows import NOW
 
 
 def test_what_is_right_becomes_a_value() -> None:
     assert option_values.duration(" 1.5h ") == 5400
+    assert [option_values.hours(text) for text in ("36h", "7d", " 1w ")] == [36, 168, 168]
     assert option_values.release(" 5.3.3 ") == "5.3.3"
     assert option_values.releases(" all ") == KNOWN_RELEASES and option_values.releases("5.4.0, 4.9.8,5.4.0") == (
         "5.4.0",
@@ -22,6 +25,27 @@ def test_what_is_right_becomes_a_value() -> None:
     assert option_values.one_of(("a", "b"))("b") == "b"
     assert option_values.storage_option("AWS_Region=eu-1") == ("aws_region", "eu-1")
     assert option_values.storage_option("aws_secret_access_key=a=b/+") == ("aws_secret_access_key", "a=b/+")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7d", datetime(2026, 11, 14, 8, tzinfo=UTC)),
+        ("90m", datetime(2026, 11, 21, 6, 30, tzinfo=UTC)),
+        ("12h", datetime(2026, 11, 20, 20, tzinfo=UTC)),
+        ("2w", datetime(2026, 11, 7, 8, tzinfo=UTC)),
+        ("2026-11-01", datetime(2026, 11, 1, tzinfo=UTC)),
+        ("2026-11-01T10:00:00+02:00", datetime(2026, 11, 1, 8, tzinfo=UTC)),
+    ],
+)
+def test_moments(text: str, expected: datetime) -> None:
+    assert option_values.moment(text, NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["", "d", "7 days", "-1d", "2026-13-01", "999999w", "yesterday"])
+def test_no_moments(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="must be a span"):
+        option_values.moment(text, NOW)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +59,7 @@ def test_what_is_right_becomes_a_value() -> None:
             r"'audti' \(did you mean audit\?\): the parts are scan, audit",
         ),
         (option_values.duration, "90", "'90': must be a number with s, m or h"),
+        (option_values.hours, "90m", "'90m': must be a span, such as 7d or 36h"),
         (option_values.run_id, "..", "must be at most 100 letters"),
         (
             option_values.storage_option,

@@ -1,8 +1,7 @@
-"""What report, diff and coverage share: moments, formats, where the answer goes."""
+"""What report, diff and coverage share: formats, where the answer goes."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,28 +10,7 @@ from jobs.cli.options import Command
 from jobs.report.texts.history_text import fleet_text
 from jobs.tables import past_runs
 from store_io.base.errors import StoreError, UsageError
-from tests.support.handmade.history_rows import NOW, run_row, view_of
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("7d", datetime(2026, 11, 14, 8, tzinfo=UTC)),
-        ("90m", datetime(2026, 11, 21, 6, 30, tzinfo=UTC)),
-        ("12h", datetime(2026, 11, 20, 20, tzinfo=UTC)),
-        ("2w", datetime(2026, 11, 7, 8, tzinfo=UTC)),
-        ("2026-11-01", datetime(2026, 11, 1, tzinfo=UTC)),
-        ("2026-11-01T10:00:00+02:00", datetime(2026, 11, 1, 8, tzinfo=UTC)),
-    ],
-)
-def test_moments(text: str, expected: datetime) -> None:
-    assert past_runs.moment("--since", text, NOW) == expected
-
-
-@pytest.mark.parametrize("text", ["", "d", "7 days", "-1d", "2026-13-01", "999999w", "yesterday"])
-def test_no_moments(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--since .*: a span"):
-        past_runs.moment("--since", text, NOW)
+from tests.support.handmade.history_rows import run_row, view_of
 
 
 def test_formats_and_tables() -> None:
