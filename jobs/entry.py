@@ -22,7 +22,7 @@ from jobs.installation import SetupFailed, module_name
 from jobs.runtime import interrupts
 from jobs.runtime import setup as environment
 from jobs.runtime.compiled_code import numba_cache
-from jobs.runtime.faults import complain, sentence_and_code
+from jobs.runtime.faults import say, sentence_and_code
 from store_io.base import locks
 from store_io.base.errors import RefusedSetting, UsageError
 from store_io.base.failed_reads import every_read
@@ -44,7 +44,7 @@ def main(words: Sequence[str]) -> int:
         except BaseException as problem:
             sentence, code = sentence_and_code(problem)
             if sentence:
-                complain(sentence)
+                say(sentence)
             return code
 
 

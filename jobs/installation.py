@@ -64,7 +64,3 @@ def folder_of(package: str) -> Path | None:
 
 class SetupFailed(StoreError):
     """The environment cannot be made or used; the sentence says what to do."""
-
-
-def say(sentence: str) -> None:
-    print(f"{SPEAKER}: {sentence}", file=sys.stderr, flush=True)

@@ -17,7 +17,7 @@ from jobs.cli.options import AuditOptions, Command
 from jobs.cli.parser import is_cluster_mode
 from jobs.runtime import output
 from jobs.runtime import setup as environment
-from jobs.runtime.faults import complain, sentence_and_code
+from jobs.runtime.faults import say, sentence_and_code
 from jobs.runtime.spark_start import LazySpark
 from store_io.base.errors import StoreError, UsageError
 from store_io.source import storage_options
@@ -32,7 +32,7 @@ def run(command: Command) -> int:
         from jobs.audit import cluster_mode
 
         work = cluster_mode.submit
-    with output.hold(asked.out, asked.run_id, complain):
+    with output.hold(asked.out, asked.run_id, say):
         _remove_beside(asked)
         code = guarded(asked, lambda asked: work(asked, command.spark))
         if code != UsageError.exit_code:
@@ -105,7 +105,7 @@ def _remove_beside(asked: AuditOptions) -> None:
         try:
             results.remove_earlier(path)
         except StoreError as problem:
-            complain(problem)
+            say(problem)
 
 
 def _write_beside(asked: AuditOptions) -> None:
@@ -120,14 +120,14 @@ def _write_beside(asked: AuditOptions) -> None:
     try:
         result = results.read_result(asked.out, asked.run_id)
     except StoreError as problem:
-        complain(problem)
+        say(problem)
         return
     for path, write in files:
         if path is not None and result is not None:
             try:
                 write(path, result)
             except StoreError as problem:
-                complain(problem)
+                say(problem)
 
 
 # ---- a run that is stopped -------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
     except BaseException as problem:
         sentence, code = sentence_and_code(problem)
         if isinstance(problem, UsageError):  # found late, in what only the store's own files could show
-            complain(sentence)
+            say(sentence)
             return code
         if isinstance(problem, BrokenPipeError):
             sentence = "standard output was closed"
@@ -157,10 +157,10 @@ def _stopped(asked: AuditOptions, sentence: str, code: int, started_at: datetime
     with contextlib.suppress(StoreError):
         if (result := results.read_result(asked.out, asked.run_id)) is not None:
             return int(result["exit_code"])
-    complain(sentence)
+    say(sentence)
     try:
         results.write_stopped(asked, sentence, started_at, (datetime.now(UTC) - started_at).total_seconds())
     except StoreError as problem:  # nowhere to say it but here
         if not sentence.startswith(f"{asked.out}: cannot write there: "):  # else it is said already
-            complain(problem)
+            say(problem)
     return code

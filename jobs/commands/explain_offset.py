@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 from jobs.cli.message_filters import read_number
 from jobs.cli.options import Command, single_store
 from jobs.cli.terminal import colour_wanted, output_width
 from jobs.messages.message_arguments import redaction_of, request_of
 from jobs.report.texts.explain_text import explain_json, explain_text
+from jobs.runtime.faults import say
 from schemas.rows import NAMED
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
@@ -31,7 +30,7 @@ def run(command: Command) -> int:
     start_quickly()
     said = explain(request_of(store), phy_offset, redaction)
     if store.release_from != NAMED:
-        print(f"explain: {assumed_sentence(store.release, store.release_from)}", file=sys.stderr, flush=True)
+        say(assumed_sentence(store.release, store.release_from), "explain")
     text = (
         explain_json(said) if options.get("--format") == "json" else explain_text(said, output_width(PIPE_WIDTH), colour_wanted())
     )

@@ -31,7 +31,6 @@ from jobs.cli.command_table import COMMAND_TABLE
 from jobs.cli.message_filters import FILTER_OPTIONS, read_filter
 from jobs.cli.options import Command, single_store
 from jobs.cli.stores import StoreArgument
-from jobs.installation import SPEAKER
 from jobs.messages.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
 from jobs.messages.message_arguments import (
     NO_SEGMENT,
@@ -47,7 +46,7 @@ from jobs.report.files.json_text import document
 from jobs.report.texts.query_text import loss_text, narrowing_text
 from jobs.report.texts.text import bytes_text, count_text
 from jobs.runtime import output, uploads
-from jobs.runtime.faults import reason
+from jobs.runtime.faults import reason, say
 from jobs.runtime.output import write_local
 from jobs.runtime.spark_start import LazySpark
 from jobs.tasks.progress import Progress, SparkCounters
@@ -68,6 +67,7 @@ from store_io.model.premises import assumed_sentence
 MANIFEST, MESSAGES, UNFINISHED, STATE, ASKED = "manifest.json", "messages", "unfinished", "state", "export.json"
 BODIES = ("none", "raw", "decoded")
 SCHEMA_VERSION = 1
+EXPORT = "export"  # the speaker of what is said beside the result
 _SALT = "salt"
 _RESULT = "note string"
 
@@ -95,7 +95,7 @@ def run(command: Command) -> int:
     if is_uri(asked.to):
         return _to_uri(asked, command.spark)
     check_target(asked)
-    with output.hold(asked.to, "export", lambda sentence: print(f"{SPEAKER}: {sentence}", file=sys.stderr)):
+    with output.hold(asked.to, EXPORT, say):
         manifest = read_json(f"{asked.to}/{MANIFEST}")
         if manifest is not None:
             check_same(asked, manifest)
@@ -290,7 +290,7 @@ class Export:
         manifest = self._manifest([notes[name] for name in names])
         wanted = self.asked.question.wanted
         for lacking in filter(None, ("" if search.segments else NO_SEGMENT, unknown_topics(store, wanted.topics))):
-            _say(lacking)
+            say(lacking, EXPORT)
         with self._writing():
             write_local(f"{self.asked.to}/{MANIFEST}", [document(manifest).encode()])
         shutil.rmtree(self.unfinished, ignore_errors=True)
@@ -302,9 +302,9 @@ class Export:
         if not self.asked.question.needs_audit:
             return search
         if store.release_from != NAMED:
-            _say(assumed_sentence(store.release, store.release_from))
+            say(assumed_sentence(store.release, store.release_from), EXPORT)
         places = places_of(request_of(store), SparkWorkers(spark), self.asked.form == RESEND)
-        _say(loss_text(places))
+        say(loss_text(places), EXPORT)
         return replace(search, places=places)
 
     def _begin(self, listed: list[list[Any]]) -> bytes:
@@ -397,11 +397,7 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _tell(fact: Narrowing) -> None:
-    _say(narrowing_text(fact))
-
-
-def _say(sentence: str) -> None:
-    print(f"export: {sentence}", file=sys.stderr)
+    say(narrowing_text(fact), EXPORT)
 
 
 def file_names(segments: Sequence[MappedFile]) -> list[str]:

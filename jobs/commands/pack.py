@@ -18,6 +18,7 @@ from pathlib import Path
 from jobs import installation
 from jobs.cli import argument_places
 from jobs.cli.options import Command
+from jobs.runtime.faults import say
 from store_io.base.compiled.code_files import BROUGHT, FOLDER
 from store_io.base.errors import StoreError
 
@@ -76,7 +77,7 @@ def object_files(folder: str) -> list[Path]:
     done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        installation.say(f"the archive has no compiled code, executors compile it themselves: {said}")
+        say(f"the archive has no compiled code, executors compile it themselves: {said}")
         return []
     return sorted(Path(folder).glob("*.object"))
 

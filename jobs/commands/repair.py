@@ -15,11 +15,10 @@ from jobs.cli import argument_places, options
 from jobs.cli.options import Command
 from jobs.cli.parser import is_cluster_mode, uses_other_machines
 from jobs.cli.stores import StoreArgument
-from jobs.installation import SPEAKER
 from jobs.repair.repair_request import read_request
 from jobs.report.files.json_text import document
-from jobs.report.texts.text import printable
 from jobs.runtime import interrupts, uploads
+from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFolder
 from jobs.tasks.threads_or_spark import run_here, run_tasks_for
 from schemas.rows import Row
@@ -116,7 +115,7 @@ def _carried_out(
     except BaseException as problem:
         if in_place and (interrupts.came() or not isinstance(problem, StoreError)):  # whose sentence says enough
             said = f"the new store {request.place} is in place and complete; its hand-over page is not written,"
-            print(f"{SPEAKER}: {printable(said)} and lists of messages beside it may be missing", file=sys.stderr, flush=True)
+            say(f"{said} and lists of messages beside it may be missing")
         raise
 
 
@@ -147,7 +146,7 @@ def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutc
             handed = hand_over(store, request, outcome, plan, assumed)
         return Done(0, handed)
     except StoreError as problem:  # the new store is in place, whatever becomes of its page
-        print(f"{SPEAKER}: no hand-over page: {printable(problem)}", file=sys.stderr, flush=True)
+        say(f"no hand-over page: {problem}")
         return Done(0)
 
 

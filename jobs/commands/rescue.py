@@ -14,7 +14,6 @@ hand it over. What is run is the very command that is shown. The exit code says 
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass, replace
 
 from jobs.audit.run_audit import write_store
@@ -23,7 +22,6 @@ from jobs.cli.options import Command
 from jobs.cli.parser import is_cluster_mode
 from jobs.cli.stores import REPLICAS
 from jobs.commands.repair import carry_out, tell_step
-from jobs.installation import SPEAKER
 from jobs.repair.first_look import Asked, agreed, first_lines, first_look
 from jobs.repair.hand_over import SUFFIXES
 from jobs.report.files.result_files import replicas_json
@@ -42,8 +40,8 @@ from jobs.report.texts.rescue_text import (
     ways_text,
 )
 from jobs.report.texts.safety_text import judge
-from jobs.report.texts.text import printable
 from jobs.runtime import interrupts
+from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed
 from jobs.tasks.threads_or_spark import run_tasks_for
 from schemas.rows import DOUBT, NAMED, AuditOutcome
@@ -92,8 +90,7 @@ def run(command: Command) -> int:
         return _rescue(command, asked)
     except BaseException:
         if interrupts.came():
-            said = f"interrupted: {_left(asked)}; the copy is as it was"
-            print(f"{SPEAKER}: {printable(said)}", file=sys.stderr, flush=True)
+            say(f"interrupted: {_left(asked)}; the copy is as it was")
         raise
 
 

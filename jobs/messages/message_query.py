@@ -13,6 +13,7 @@ from jobs.cli.message_filters import read_filter, read_number
 from jobs.cli.options import Command
 from jobs.messages.message_arguments import RESEND, chosen_columns, redaction_of, refuse_with_resend
 from jobs.report.texts.query_text import narrowing_text
+from jobs.runtime import faults
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
@@ -169,4 +170,4 @@ def tell(fact: Narrowing) -> None:
 def say(sentence: str) -> None:
     """Say a sentence about the answer, beside it."""
     sys.stdout.flush()
-    print(f"query: {sentence}", file=sys.stderr, flush=True)
+    faults.say(sentence, "query")

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 
 from jobs.audit.copy_at_rest import broker_signs, refused
 from jobs.cli import argument_places, options
 from jobs.cli.options import Command
 from jobs.cli.stores import StoreArgument
-from jobs.installation import SPEAKER
-from jobs.report.texts.text import printable
+from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed, OutputFolder
 from schemas.rows import NAMED
 from store_io.base.errors import StoreError, UsageError
@@ -75,7 +73,7 @@ def _look_for_a_broker(location: StoreLocation) -> None:
     if signs.held:
         raise StoreError(refused(signs, "repair"))
     for said in signs.sentences():
-        print(f"{SPEAKER}: warning: {printable(said)}. Repair a copy that nothing writes to.", file=sys.stderr, flush=True)
+        say(f"warning: {said}. Repair a copy that nothing writes to.")
 
 
 def _heal_risk(command: Command) -> float | None:

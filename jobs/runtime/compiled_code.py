@@ -6,7 +6,8 @@ import contextlib
 import os
 import tempfile
 
-from jobs.installation import SetupFailed, say, user_cache
+from jobs.installation import SetupFailed, user_cache
+from jobs.runtime.faults import say
 from jobs.runtime.setup import state
 from store_io.base.compiled.code_files import FOLDER, refusal, writable_by_others
 

@@ -106,6 +106,6 @@ def sentence_and_code(problem: BaseException) -> tuple[str, int]:
     raise problem
 
 
-def complain(problem: object) -> None:
-    """Say a sentence, or an error, on standard error."""
-    print(f"{SPEAKER}: {printable(problem)}", file=sys.stderr, flush=True)
+def say(sentence: object, speaker: str = SPEAKER) -> None:
+    """Print a sentence, or the sentence of an error, as one line of standard error. It may hold a user's text."""
+    print(f"{speaker}: {printable(sentence)}", file=sys.stderr, flush=True)

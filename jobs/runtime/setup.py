@@ -38,8 +38,9 @@ from typing import IO, Any
 
 from jobs.cli import options
 from jobs.cli.command_table import COMMAND_TABLE
-from jobs.installation import INSTALLED, ROOT, SetupFailed, module_name, python_path, say
+from jobs.installation import INSTALLED, ROOT, SetupFailed, module_name, python_path
 from jobs.runtime import wheel
+from jobs.runtime.faults import say
 from jobs.runtime.java import JavaRuntime, ask_java, find_java, proxy_options, write_java_wrapper, write_trust_store
 from store_io.base.errors import UsageError, parsed
 from store_io.base.locks import lock_named
@@ -483,7 +484,7 @@ def main(words: Sequence[str]) -> int:
         if options.needs_environment(command.name):
             ensure(COMMAND_TABLE[command.name].group)
     except (UsageError, SetupFailed) as problem:
-        say(str(problem))
+        say(problem)
         return problem.exit_code
     except OSError as problem:  # above all a full disk
         say(f"setting up failed: {problem}")
