@@ -8,21 +8,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from jobs.cli.argument_places import absolute
 from jobs.cli.options import Command
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.run_words import says_nothing, short_names
-from jobs.report.texts.safety_text import KINDS
+from jobs.report.texts.safety_text import KINDS, danger_key
 from jobs.tables import past_runs
 from jobs.tables.past_runs import History, Pages, link_to, micros_of, time_of
 from schemas.finding_codes import Code
 from schemas.rows import LOSS, Row
 from store_io.audit.outcome.safety import Safety
 from store_io.base.errors import StoreError
-from store_io.base.exit_codes import GAP_CODES, rank, severity_rank
+from store_io.base.exit_codes import GAP_CODES, severity_rank
 from store_io.base.paths import is_uri
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
@@ -199,18 +198,7 @@ def _why(row: Row, codes: Sequence[Row]) -> str:
     return ", ".join(grave[:3]) + (f" and {len(grave) - 3} more" if len(grave) > 3 else "")
 
 
-def _rank(store: Row) -> tuple[Any, ...]:
-    """Return the sort key of a store: the most severe exit code first.
-
-    Of one code the most dangerous to start comes first, as everywhere.
-    """
+def _rank(store: Row) -> tuple[object, ...]:
     latest = store["latest"]
-    losses, rebuildable = latest["losses"] or 0, latest["rebuildable"] or 0
-    return (
-        -rank(latest["exit_code"]),
-        KINDS.index(store["safety"]),
-        -(latest["lost_messages"] or 0),
-        -losses,
-        -rebuildable,
-        store["store"],
-    )
+    counts = (latest[key] or 0 for key in ("lost_messages", "lacks_messages", "losses", "rebuildable"))
+    return danger_key(latest["exit_code"], store["safety"], counts, store["store"])

@@ -418,9 +418,17 @@ def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOu
 
 
 def _rank(outcome: AuditOutcome, judgement: Judgement) -> tuple[object, ...]:
-    lost, lacks = lost_of(outcome)[0], lacks_of(outcome)[0]
-    counts = (-outcome.counts.get(severity, 0) for severity in (LOSS, REBUILDABLE))
-    return -rank(outcome.exit_code), KINDS.index(judgement.kind), -lost, -lacks, *counts, outcome.name
+    counts = lost_of(outcome)[0], lacks_of(outcome)[0], *(outcome.counts.get(severity, 0) for severity in (LOSS, REBUILDABLE))
+    return danger_key(outcome.exit_code, judgement.kind, counts, outcome.name)
+
+
+def danger_key(exit_code: int, kind: str, counts: Iterable[int], name: str) -> tuple[object, ...]:
+    """Return the sort key of a store: the most severe exit code first, of one code the most dangerous to start.
+
+    kind: one of KINDS.
+    counts: messages that a start loses, messages of the group that the copy lacks, losses, rebuildable findings.
+    """
+    return -rank(exit_code), KINDS.index(kind), *(-count for count in counts), name
 
 
 def meaning_of(outcome: AuditOutcome, code: str) -> str:
