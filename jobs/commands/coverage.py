@@ -32,21 +32,18 @@ _SEGMENT = ["problem", *_FILE[1:]]
 def run(command: Command) -> int:
     """Run the command. Returns 0 once the answer is written."""
     past_runs.no_arguments(command)
-    uri = past_runs.tables_of(command)
+    tables = past_runs.tables_of(command)
     if "--within" not in command.options:
         raise UsageError("coverage needs --within: a span back from now (12h, 7d, 4w) or a date (2026-11-01)")
     now = datetime.now(UTC)
-    history = History(uri)
-    view = read_coverage(history, now, command.options["--within"], command.options.get("--store"))
+    view = read_coverage(History(tables), now, command.options["--within"], command.options.get("--store"))
     past_runs.write_view(command, view, coverage_text, (store["location"] or "" for store in view["stores"]))
     return 0
 
 
 def read_coverage(history: History, now: datetime, since: datetime, store: str | None = None) -> Row:
     """Read the tables into the rows of `coverage_view`. Raises StoreError if there is no run of any store."""
-    runs = history.runs(["location", "segment_count", "exit_code", "verdict"])
-    store = past_runs.chosen_store((row["store"] for row in runs), store, history.uri)
-    runs = [row for row in runs if store in (None, row["store"])]
+    store, runs = history.runs_of(store, ["location", "segment_count", "exit_code", "verdict"])
     stores = None if store is None else [store]
     if not runs:
         raise StoreError(f"no run in {history.uri}")

@@ -8,14 +8,13 @@ has read its file, and the segment of the message that it is about.
 
 from __future__ import annotations
 
-import difflib
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobs.cli.option_values import LAST_RUN
+from jobs.cli.option_values import LAST_RUN, near
 from jobs.cli.options import Command
 from jobs.report.texts.history_text import difference_text, last_text
 from jobs.report.texts.run_words import short_names
@@ -69,10 +68,10 @@ def read_difference(history: History, run_a: str, run_b: str, store: str | None 
     of_a, of_b = ({row["store"]: row for row in found if row["run_id"] == run_id} for run_id in (run_a, run_b))
     if not of_a or not of_b:
         missing = run_b if of_a else run_a
-        known = sorted({row["run_id"] for row in history.runs([])})
-        close = difflib.get_close_matches(missing, known, 1)
-        near = f"; did you mean {close[0]}?" if close else ""
-        raise StoreError(f"run {missing!r}: no such run in {history.uri}, or it was stopped before it was whole{near}")
+        known = {row["run_id"] for row in history.runs([])}
+        raise StoreError(
+            f"run {missing!r}: no such run in {history.uri}, or it was stopped before it was whole{near(missing, known)}"
+        )
     store = past_runs.chosen_store((*of_a, *of_b), store, f"run {run_a} or {run_b}")
     if wanted := [store] if store is not None else stores:
         of_a, of_b = ({name: row for name, row in found.items() if name in wanted} for found in (of_a, of_b))
@@ -97,13 +96,12 @@ def read_last(history: History, store: str | None = None) -> Row:
     store has two runs.
     """
     of_store: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in history.runs([]):
+    store, known = history.runs_of(store, [])
+    for row in known:
         of_store[row["store"]].append(row)
-    store = past_runs.chosen_store(of_store, store, history.uri)
-    chosen = {name: rows for name, rows in of_store.items() if store in (None, name)}
     pairs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     newest: dict[tuple[str, str], int] = {}
-    for name, rows in chosen.items():
+    for name, rows in of_store.items():
         if len(rows) > 1:
             pair = rows[-2]["run_id"], rows[-1]["run_id"]
             pairs[pair].append(name)
@@ -117,7 +115,7 @@ def read_last(history: History, store: str | None = None) -> Row:
         "schema_version": past_runs.SCHEMA_VERSION,
         "exit_code": worst(view["exit_code"] for view in views),
         "comparisons": views,
-        "one_run_only": sorted(name for name, rows in chosen.items() if len(rows) == 1),
+        "one_run_only": sorted(name for name, rows in of_store.items() if len(rows) == 1),
     }
 
 

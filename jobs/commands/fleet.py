@@ -74,9 +74,7 @@ def read_fleet(
     Raises StoreError if no run falls into that time.
     """
     # All runs by their names and times alone; what is said of them is read of those that are shown: one partition is one run.
-    known = history.runs([])
-    store = past_runs.chosen_store((row["store"] for row in known), store, history.uri)
-    known = [row for row in known if store in (None, row["store"])]
+    store, known = history.runs_of(store, [])
     after = micros_of(since) if since is not None else None
     within = [row for row in known if after is None or row["started_at"] >= after]
     if not within:

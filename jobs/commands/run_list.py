@@ -55,13 +55,11 @@ def _tables_of(command: Command) -> str:
 
 def read_runs(history: History, since: datetime | None = None, store: str | None = None, limit: int = LISTED) -> Row:
     """Read the newest runs of the tables, as the JSON holds them. Raises StoreError if there is no such store."""
-    known = history.runs([])
-    store = past_runs.chosen_store((row["store"] for row in known), store, history.uri)
+    store, known = history.runs_of(store, [])
     after = None if since is None else micros_of(since)
     began: dict[str, int] = {}
     for row in known:
-        if store in (None, row["store"]):
-            began[row["run_id"]] = max(row["started_at"] or 0, began.get(row["run_id"], 0))
+        began[row["run_id"]] = max(row["started_at"] or 0, began.get(row["run_id"], 0))
     within = sorted((when, run_id) for run_id, when in began.items() if after is None or when >= after)
     shown = [run_id for _, run_id in reversed(within)][:limit]
     rows: defaultdict[str, list[Row]] = defaultdict(list)

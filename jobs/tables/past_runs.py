@@ -6,7 +6,6 @@ month, for these alone. All is asked by SQL in this process (`jobs.tables.delta_
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +14,7 @@ from functools import cached_property
 from urllib.parse import quote
 
 from jobs.cli.argument_places import absolute, refuse_inside, refuse_inside_any, refuse_not_utf8
+from jobs.cli.option_values import near
 from jobs.cli.options import Command
 from jobs.cli.stores import INDEX, RESULT
 from jobs.cli.terminal import colour_wanted
@@ -173,6 +173,15 @@ class History:
             rows = self._known
         return [row for row in one_per_run(self.names.named(rows)) if store in (None, row["store"])]
 
+    def runs_of(self, store: str | None, columns: Sequence[str]) -> tuple[str | None, list[Row]]:
+        """Return the store that --store means, and its rows as `runs` has them; without --store None, and all rows.
+
+        Raises StoreError as `chosen_store` does.
+        """
+        rows = self.runs(columns)
+        name = chosen_store((row["store"] for row in rows), store, self.uri)
+        return name, [row for row in rows if name in (None, row["store"])]
+
     def _table(self, name: str) -> DeltaQuery:
         if name not in self._opened:
             self._opened[name] = DeltaQuery(f"{self.uri}/{name}", TABLES[name])
@@ -217,8 +226,7 @@ def chosen_store(names: Iterable[str], store: str | None, where: str) -> str | N
         raise StoreError(f"--store {store!r}: {where} has {len(ends)} stores in such a place: {', '.join(ends[:5])}")
     if ends:
         return ends[0]
-    close = difflib.get_close_matches(store, [*known, *short_names(known).values()], 1)
-    raise StoreError(f"--store {store!r}: not in {where}" + (f" (did you mean {close[0]}?)" if close else ""))
+    raise StoreError(f"--store {store!r}: not in {where}{near(store, [*known, *short_names(known).values()])}")
 
 
 class Pages:
