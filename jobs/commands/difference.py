@@ -464,7 +464,7 @@ def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
     old, new = ({row["file"]: row for row in rows} for rows in (before, after))
     last = max((row["base_offset"] for row in before if row["wrote"] is not None), default=-1)
     least = min((row["base_offset"] for row in after), default=None)
-    closed = _Compared()
+    closed = _ClosedFiles()
     missing: list[Row] = []
     retired: list[Row] = []
     for row in sorted(before, key=lambda row: (row["base_offset"], row["file"])):
@@ -501,7 +501,7 @@ def compare_derived(before: Sequence[Row], after: Sequence[Row], one_series: boo
     for row in before:
         series = "" if one_series else row["file"].rpartition("/")[0]
         newest[series] = max(newest.get(series, ""), row["file"])
-    growing, full = set(newest.values()), _Compared()
+    growing, full = set(newest.values()), _ClosedFiles()
     gone: list[Row] = []
     for row in sorted(before, key=lambda row: str(row["file"])):
         now = new.get(row["file"])
@@ -518,7 +518,7 @@ def compare_derived(before: Sequence[Row], after: Sequence[Row], one_series: boo
 
 
 @dataclass
-class _Compared:
+class _ClosedFiles:
     """Files that may not change any more, held against the same ones of a later run."""
 
     changed: list[Row] = field(default_factory=list)

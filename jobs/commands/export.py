@@ -73,7 +73,7 @@ _RESULT = "note string"
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedExport:
     """A checked command line.
 
     question: the messages that it asks for.
@@ -107,7 +107,7 @@ def run(command: Command) -> int:
     return _said(asked.to, asked.form, manifest)
 
 
-def _to_uri(asked: Asked, spark_words: Sequence[str]) -> int:
+def _to_uri(asked: AskedExport, spark_words: Sequence[str]) -> int:
     """Export into S3 or HDFS. The export is made here first, as a whole, so a second run begins anew."""
     uploads.refuse_elsewhere(spark_words)
     target = uploads.target_of(asked.to)
@@ -133,7 +133,7 @@ def _said(to: str, form: str, manifest: Mapping[str, Any]) -> int:
 # ---- arguments -------------------------------------------------------------------------------------------------------
 
 
-def read_arguments(command: Command) -> Asked:
+def read_arguments(command: Command) -> AskedExport:
     """Return the command line, checked. Raises UsageError."""
     store, options = single_store(command), command.options
     for option in ("--to", "--format"):
@@ -166,7 +166,7 @@ def read_arguments(command: Command) -> Asked:
         "salt": None if salt is None else sha256(b"export" + redaction.salt).hexdigest()[:16],
         **({"lost": True} if lost else {}),
     }
-    return Asked(store, to, form, question, redaction, salt is not None, words)
+    return AskedExport(store, to, form, question, redaction, salt is not None, words)
 
 
 def _columns(text: str | None, body: str, lost: bool) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ def _columns(text: str | None, body: str, lost: bool) -> tuple[str, ...]:
     return names + tuple(name for name in bodies if name not in names)
 
 
-def check_target(asked: Asked) -> None:
+def check_target(asked: AskedExport) -> None:
     """Raise UsageError if the folder cannot be this export's: inside the store, a file, a folder with other things."""
     folders = [asked.to, *(f"{asked.to}/{name}" for name in (MESSAGES, UNFINISHED, f"{UNFINISHED}/{MESSAGES}"))]
     if asked.form == "delta":
@@ -195,7 +195,7 @@ def check_target(asked: Asked) -> None:
             raise UsageError(f"--to {asked.to!r}: {name} in it is a link or no folder")
 
 
-def check_same(asked: Asked, other: Mapping[str, Any]) -> None:
+def check_same(asked: AskedExport, other: Mapping[str, Any]) -> None:
     """Raise UsageError if the folder holds an export of something else."""
     before = other.get("asked")
     if before != asked.words:
@@ -254,7 +254,7 @@ def read_json(path: str) -> dict[str, Any] | None:
 class Export:
     """One export, from the listing to the manifest; new or continued."""
 
-    def __init__(self, asked: Asked):
+    def __init__(self, asked: AskedExport):
         self.asked = asked
         self.unfinished = f"{asked.to}/{UNFINISHED}"
         self.state = f"{self.unfinished}/{STATE}"

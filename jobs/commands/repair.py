@@ -20,7 +20,7 @@ from jobs.report.files.json_text import document
 from jobs.runtime import interrupts, uploads
 from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFolder
-from jobs.tasks.threads_or_spark import run_here, run_tasks_for
+from jobs.tasks.threads_or_spark import run_in_threads, run_tasks_for
 from schemas.rows import Row
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UsageError
@@ -93,7 +93,7 @@ def _carried_out(
         with (
             interrupts.first_only(),
             run_tasks_for(command.spark, request.location) as run_tasks,
-            started(request, run_here) as copying,
+            started(request, run_in_threads) as copying,
         ):
             try:
                 outcome = _repair(request, run_tasks, copying)

@@ -22,7 +22,7 @@ from jobs.cli.options import Command
 from jobs.cli.parser import is_cluster_mode
 from jobs.cli.stores import REPLICAS
 from jobs.commands.repair import carry_out, tell_step
-from jobs.repair.first_look import Asked, agreed, first_lines, first_look
+from jobs.repair.first_look import AskedRescue, agreed, first_lines, first_look
 from jobs.repair.hand_over import SUFFIXES
 from jobs.report.files.result_files import replicas_json
 from jobs.report.pages.hand_over_page import hand_over_text
@@ -94,7 +94,7 @@ def run(command: Command) -> int:
         raise
 
 
-def _left(asked: Asked) -> str:
+def _left(asked: AskedRescue) -> str:
     """Return a clause on the files that an interrupted rescue leaves."""
     found = [path for path in (asked.target, asked.folder, *(asked.target + end for end in SUFFIXES)) if os.path.lexists(path)]
     if not found:
@@ -103,7 +103,7 @@ def _left(asked: Asked) -> str:
     return f"{new}; what is left: {', '.join(found)}"
 
 
-def _rescue(command: Command, asked: Asked) -> int:
+def _rescue(command: Command, asked: AskedRescue) -> int:
     """Rescue the copy, once it is settled what is asked for."""
     _say(first_text(first_lines(asked)))
     checksum.trust()
@@ -134,7 +134,7 @@ def _rescue(command: Command, asked: Asked) -> int:
     return _propose(command, asked, outcome, best)
 
 
-def _propose(command: Command, asked: Asked, outcome: AuditOutcome, best: RepairProposal) -> int:
+def _propose(command: Command, asked: AskedRescue, outcome: AuditOutcome, best: RepairProposal) -> int:
     """Show the recommended command; run it if that is wanted."""
     words = [*repair_words(best, store_words(asked.store), _plan_file(asked, outcome), asked.target), *command.spark]
     shown = command_line("repair", words, []) or not_shown(words)
@@ -151,7 +151,7 @@ def _propose(command: Command, asked: Asked, outcome: AuditOutcome, best: Repair
 # ---- the audit, and ends without a repair ------------------------------------------------------------------------------
 
 
-def _audit(asked: Asked, run_tasks: RunTasks) -> tuple[AuditOutcome, ComparedDonor]:
+def _audit(asked: AskedRescue, run_tasks: RunTasks) -> tuple[AuditOutcome, ComparedDonor]:
     """Run the whole audit, under the store's own release and, to compare, all others.
 
     A donor is read and compared, too.
@@ -188,7 +188,7 @@ def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> Comp
     return ComparedDonor(audit.request.name, group.result)
 
 
-def _end_without_repair(outcome: AuditOutcome, asked: Asked, compared: ComparedDonor) -> End | None:
+def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: ComparedDonor) -> End | None:
     """Return the end of a rescue without a repair, with its reason; None if a repair is worked out."""
     page = _page(asked, outcome)
     if outcome.plan.get("broker") is None or not outcome.complete:
@@ -221,7 +221,7 @@ def _end_without_repair(outcome: AuditOutcome, asked: Asked, compared: ComparedD
     return None
 
 
-def _page(asked: Asked, outcome: AuditOutcome) -> str:
+def _page(asked: AskedRescue, outcome: AuditOutcome) -> str:
     return f"{asked.folder}/{outcome.name}/report.html has all of it"
 
 
@@ -230,7 +230,7 @@ def _steps(outcome: AuditOutcome) -> tuple[str, ...]:
     return tuple(filter(None, [steps.first, steps.withheld, *(step for step, _ in steps.others[:4])]))
 
 
-def _ways_without_unfit_donor(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> tuple[Asked, list[Way]]:
+def _ways_without_unfit_donor(asked: AskedRescue, outcome: AuditOutcome, run_tasks: RunTasks) -> tuple[AskedRescue, list[Way]]:
     """Return what is asked for, without a donor that has nothing to give to this log, and the ways."""
     try:
         return asked, _ways(asked, outcome, run_tasks)
@@ -240,7 +240,7 @@ def _ways_without_unfit_donor(asked: Asked, outcome: AuditOutcome, run_tasks: Ru
         return asked, _ways(asked, outcome, run_tasks)
 
 
-def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
+def _ways(asked: AskedRescue, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
     """Return a repair by each policy, worked out. Raises StoreError if no repair can follow this audit."""
     plan = read_plan(plan_text(outcome.plan).encode())
     found = []
@@ -251,11 +251,11 @@ def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]
     return found
 
 
-def _plan_file(asked: Asked, outcome: AuditOutcome) -> str:
+def _plan_file(asked: AskedRescue, outcome: AuditOutcome) -> str:
     return f"{asked.folder}/{outcome.name}/plan.json"
 
 
-def _write(asked: Asked, outcome: AuditOutcome) -> None:
+def _write(asked: AskedRescue, outcome: AuditOutcome) -> None:
     """Write the audit's own results. Raises OutputFailed: without the plan nothing can be repaired."""
     output = asked.output()
     output.begin([outcome.name])

@@ -39,7 +39,7 @@ _NO_CONF = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedRescue:
     """The copy to be rescued, and the way of the rescue.
 
     target: the new store.
@@ -71,7 +71,7 @@ class Asked:
         return OutputFolder(self.folder)
 
 
-def first_look(command: Command) -> Asked:
+def first_look(command: Command) -> AskedRescue:
     """Settle it all. Raises UsageError for what must be named or cannot be meant, StoreError for what cannot be done."""
     if len(command.arguments) != 1:
         raise UsageError(f"rescue takes one COPY, the folder that holds commitlog/; {len(command.arguments)} were given")
@@ -100,7 +100,7 @@ def first_look(command: Command) -> Asked:
             f"--to {given['--to']!r}: the new store needs up to {needed:,} bytes ({bytes_text(needed)}), and {free:,}"
             f" ({bytes_text(free)}) are free there; make room, or name a folder on another disk with --to"
         )
-    return Asked(store, target, donor, assumed, warnings, needed, free)
+    return AskedRescue(store, target, donor, assumed, warnings, needed, free)
 
 
 def _refuse_leftovers(target: str, text: str) -> None:
@@ -174,7 +174,7 @@ def agreed(question: str) -> bool:
     return sys.stdin.isatty() and _read(f"{question} (yes or no)").lower() in ("y", "yes")
 
 
-def first_lines(asked: Asked) -> Iterator[str]:
+def first_lines(asked: AskedRescue) -> Iterator[str]:
     """Yield the lines before any work: the assumptions, and whether there is room."""
     for warning in asked.warnings:
         yield f"Warning: {warning}"

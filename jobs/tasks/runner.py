@@ -22,7 +22,7 @@ from pyspark import SparkContext, TaskContext
 
 from jobs.runtime import interrupts
 from jobs.tables.datasets import DatasetPlan
-from jobs.tasks.task_process import Apart, run_here
+from jobs.tasks.task_process import Apart, run_pickled
 from schemas.advice import Cause, Gap
 from schemas.rows import SegmentSummary
 from store_io.base.crc import checksum
@@ -242,7 +242,7 @@ def _worker(
         context = TaskContext.get()
         with ExitStack() as stack:
             stack.enter_context(databases_kept_open())
-            run = run_here
+            run = run_pickled
             if context is not None and context.attemptNumber():  # a worker was lost with one of these tasks
                 run = stack.enter_context(Apart()).run
             for number in numbers:

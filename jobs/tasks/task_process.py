@@ -28,7 +28,7 @@ from store_io.log.scan.segment_scan import SegmentTask
 TRIES = 2  # of one task, apart, after the worker that was lost
 
 
-def run_here(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
+def run_pickled(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
     """Return the pickle of the task's result, or of the gap in its place.
 
     plan: with it a segment's datasets are written on the way.
@@ -51,7 +51,7 @@ class Apart:
         self._line: Connection | None = None
 
     def run(self, task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
-        """Run a task as `run_here`.
+        """Run a task as `run_pickled`.
 
         If the process is lost with the task `TRIES` times, the answer is a Gap that names the files.
         """
@@ -107,7 +107,7 @@ def main(handle: int) -> None:
     checksum.trust()
     with Connection(handle) as line, contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            line.send_bytes(run_here(*pickle.loads(line.recv_bytes())))
+            line.send_bytes(run_pickled(*pickle.loads(line.recv_bytes())))
 
 
 if __name__ == "__main__":

@@ -30,13 +30,13 @@ if TYPE_CHECKING:  # loaded by repairs alone: a question is answered at once
 def run_tasks_for(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunTasks]:
     """Run tasks in threads of this process, or by Spark if asked for or worth it.
 
-    Tasks that read the copy while it is made run in threads in any case (`run_here`).
+    Tasks that read the copy while it is made run in threads in any case (`run_in_threads`).
 
     Compiled code and reading need no lock of Python's; and a thread sees what another one has copied so far.
     """
     with contextlib.ExitStack() as stack:
         spark = spark_words or worth_spark(_bytes(location))
-        run_tasks = stack.enter_context(_on_spark(spark_words)) if spark else run_here
+        run_tasks = stack.enter_context(_on_spark(spark_words)) if spark else run_in_threads
         if "numba" not in sys.modules:  # which would take longer to load than a pass over a gigabyte
             start_quickly()
         yield run_tasks
@@ -58,7 +58,7 @@ def _progress_of(tasks: Sequence[Task], describe: str, counters: Callable[[], tu
         yield
 
 
-def run_here(tasks: Sequence[Task], describe: str) -> list[Any]:
+def run_in_threads(tasks: Sequence[Task], describe: str) -> list[Any]:
     """Run the tasks in threads of this process: their results."""
     done: list[Task] = []
 

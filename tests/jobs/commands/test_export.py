@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from jobs.cli import options
 from jobs.commands import export
-from jobs.commands.export import Asked, file_names, read_arguments
+from jobs.commands.export import AskedExport, file_names, read_arguments
 from jobs.runtime import session
 from jobs.runtime import setup as environment
 from jobs.tables.delta_query import DeltaQuery
@@ -34,7 +34,7 @@ def command(*words: str) -> options.Command:
     return options.parse(["export", *words])
 
 
-def asked_for(store: Path, to: Path, *words: str) -> Asked:
+def asked_for(store: Path, to: Path, *words: str) -> AskedExport:
     return read_arguments(command(str(store), "--to", str(to), "--format", "parquet", *words))
 
 

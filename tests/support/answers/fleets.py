@@ -20,7 +20,7 @@ from jobs.report.files.result_files import RunInfo
 from jobs.runtime.output import OutputFolder
 from jobs.tasks.progress import Progress
 from jobs.tasks.runner import Runner
-from jobs.tasks.task_process import run_here
+from jobs.tasks.task_process import run_pickled
 from schemas.rows import AuditOutcome
 from store_io.base.tasks import Task
 
@@ -51,7 +51,7 @@ class HereRunner:
         for task in tasks:
             self.ran[type(task).__name__] += 1
             sent = pickle.dumps(task, protocol=5)
-            answer = pickle.loads(self.around(lambda sent=sent: run_here(pickle.loads(sent), plan, stores)))  # type: ignore[misc]
+            answer = pickle.loads(self.around(lambda sent=sent: run_pickled(pickle.loads(sent), plan, stores)))  # type: ignore[misc]
             found.append(answer)
         return found
 
