@@ -26,9 +26,9 @@ from store_io.base.compiled import code_files
 if TYPE_CHECKING:
     from store_io.kinds.index.index_reader import IndexTask
 
-RELEASE = "4.9.8"  # that wrote the example
 EXAMPLE = installation.ROOT / "examples" / "damaged-store"
-RELEASES = ("4.9.8", "5.3.3")  # of the example's broker, and one with more checks
+RELEASE = "4.9.8"  # that wrote the example
+RELEASES = (RELEASE, "5.3.3")  # and one with more checks
 
 
 def main(archive: str) -> None:
@@ -39,30 +39,21 @@ def main(archive: str) -> None:
     from jobs.commands import explain_offset, query, repair
     from jobs.runtime import session
 
-    example = installation.ROOT / "examples" / "damaged-store"
+    store = str(EXAMPLE / "store")
     with tempfile.TemporaryDirectory(prefix="store-audit-") as out:
-        words = [
-            "audit",
-            str(example / "store"),
-            "--broker-conf",
-            str(example / "broker.conf"),
-            "--release",
-            RELEASE,
-            "--out",
-            out,
-        ]
+        words = ["audit", store, "--broker-conf", str(EXAMPLE / "broker.conf"), "--release", RELEASE, "--out", out]
         started = session.start(java_options=[f"-XX:ArchiveClassesAtExit={archive}"])
         for _ in range(2):
             asked = options.parse(words).audit
             assert asked is not None
             audit.run_with(started, asked)
-        sources.read(started.spark, "messages", str(example / "store"), release=RELEASE, body="decoded").count()
+        sources.read(started.spark, "messages", store, release=RELEASE, body="decoded").count()
         started.stop(wait=True)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            query.run(options.parse(["query", str(example / "store"), "--format", "jsonl"]))
-            explain_offset.run(options.parse(["explain", str(example / "store"), "--phy-offset", "530831"]))
+            query.run(options.parse(["query", store, "--format", "jsonl"]))
+            explain_offset.run(options.parse(["explain", store, "--phy-offset", "530831"]))
             plan, new = os.path.join(out, "store", "plan.json"), os.path.join(out, "repaired")
-            words = ["repair", str(example / "store"), "--release", RELEASE, "--plan", plan, "--to", new, "--policy", "salvage"]
+            words = ["repair", store, "--release", RELEASE, "--plan", plan, "--to", new, "--policy", "salvage"]
             repair.run(options.parse(words))
 
 
@@ -88,7 +79,7 @@ def compile_example() -> None:
             run_task(steps)
     with tempfile.TemporaryDirectory(prefix="store-audit-") as tables:
         plan = DatasetPlan(tables, "run", tuple(DATASETS))
-        for task in StoreAudit(AuditRequest("store", location, RELEASES[0], conf)).first_tasks():
+        for task in StoreAudit(AuditRequest("store", location, RELEASE, conf)).first_tasks():
             if isinstance(task, SegmentTask):
                 scan_and_write(task, plan, "store")
             elif isinstance(task, IndexTask):

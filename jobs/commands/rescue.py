@@ -206,10 +206,9 @@ def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: Com
             step = "No repair adds this to a sound copy: use the donor's store, or its files of config/, instead."
             return End(CONSISTENT, f"{said} The donor has more, as said above.", (step,))
         return End(CONSISTENT, said)
-    if outcome.release_from != NAMED:
-        return End(StoreError.exit_code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
-    if any(premise.kind == DOUBT for premise in outcome.premises):
-        return End(UsageError.exit_code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
+    if outcome.release_from != NAMED or any(premise.kind == DOUBT for premise in outcome.premises):
+        code = StoreError.exit_code if outcome.release_from != NAMED else UsageError.exit_code
+        return End(code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
     if outcome.no_repair:
         return End(
             StoreError.exit_code,
