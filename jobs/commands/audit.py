@@ -59,7 +59,7 @@ def _audit_there(asked: AuditOptions) -> int:
 
 
 def _audit_with_quick_start(asked: AuditOptions, spark_words: Sequence[str]) -> int:
-    environment.class_archive(environment.java_runtime())  # made by the set-up, but for another Java than today's
+    environment.class_archive(environment.java_runtime())  # the set-up made one, perhaps for another Java
     return _audit_here(asked, spark_words)
 
 

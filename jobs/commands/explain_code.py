@@ -20,7 +20,7 @@ _LABEL = 16
 
 
 def run(command: Command) -> int:
-    """Print them; without a code a line for each. Raises UsageError for a code that does not exist."""
+    """Print what each code means, or one line a code if no code is given. Raises UsageError for an unknown code."""
     codes = all_codes()
     for code in command.arguments:
         if code in _EXIT_CODES:

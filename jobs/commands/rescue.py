@@ -1,6 +1,6 @@
 """rescue COPY [--broker-conf F]: from a damaged copy to a new store, in one command.
 
-Look, audit, work out both ways to repair, propose one, and with --yes, or where a person at the terminal agrees, carry it out and
+Look, audit, work out both ways to repair, propose one, and with --yes, or if a person at the terminal agrees, carry it out and
 hand it over. What is run is the very command that is shown. The exit code says how it ended:
 
 * 0: the copy is consistent and there is nothing to do, or the new store is in place, consistent, with its hand-over page.

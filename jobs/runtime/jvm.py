@@ -159,7 +159,7 @@ class Jvm:
         return last_words(_tail(self._log)) or otherwise
 
     def logged(self) -> list[str]:
-        """Spark's logged errors."""
+        """Return Spark's logged errors."""
         return [line.partition(" ERROR ")[2] for line in _tail(self._log).splitlines() if " ERROR " in line]
 
     def end(self, at_once: bool = True, wait: bool = False) -> None:

@@ -391,7 +391,7 @@ def _holds(folder: Path, wanted: Mapping[str, str]) -> bool:
 
 
 def _fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str, java: JavaRuntime, log: IO[str]) -> None:
-    """Run `fetch_jars` as the holder of the lock, with the Ivy that Spark ships.
+    """Fetch the jars with the Ivy that Spark ships. The caller holds the lock.
 
     Spark's own --packages would bring 33 jars for Delta's four, nearly all of which it has already, and look for them again
     at each start.

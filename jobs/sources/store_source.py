@@ -109,7 +109,7 @@ class StoreSource(DataSource):
         return names
 
     def default_columns(self) -> tuple[str, ...]:
-        """Return the options without the store's."""
+        """Return the columns that a frame has if none are chosen."""
         return tuple(column.name for column in SOURCES[self.source])
 
     def check_columns(self, names: Sequence[str]) -> None:
@@ -169,7 +169,7 @@ class StoreSource(DataSource):
         return reader if self.flag("pushdown", True) else _Unpushed(reader)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Give a reader that refuses."""
+        """Return a reader that raises UsageError: a copy does not grow."""
         return _NoStream(self.name())
 
     @every_read()

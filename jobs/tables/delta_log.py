@@ -191,7 +191,7 @@ class DeltaLog:
         return bool(of_table(self.uri, lambda: self._by_either(DeltaRsLog.exists, lambda: self._snapshot() is not None)))
 
     def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
-        """Commit by delta-rs as long as it can; what the kernel then says counts."""
+        """Ask delta-rs. If delta-rs fails, ask Delta's kernel from then on."""
         if self._by_rs is not None:
             try:
                 return by_delta_rs(self._by_rs)

@@ -44,10 +44,10 @@ class DeltaQuery:
         return self._table is not None
 
     def ask(self, select: Sequence[str], rest: str = "") -> list[Row]:
-        """Return rows. select: columns (one that is younger than the table is null) or expressions ("sum(count) AS count"); in
-        both, and in the rest of the statement ("WHERE ... GROUP BY ..."), names are as in the table.
+        """Return the rows of a SELECT on the table, which must exist. Raises TablesFailed.
 
-        The table must exist. Raises TablesFailed.
+        select: columns, or expressions ("sum(count) AS count"). A column that is younger than the table is null.
+        rest: what follows in the statement ("WHERE ... GROUP BY ...").
         """
         what = ", ".join(self._column(item) if item.isidentifier() else item for item in select)
         return list(of_table(self.uri, lambda: self._arrow(f"SELECT {what} FROM asked {rest}").to_pylist()))

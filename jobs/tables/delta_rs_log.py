@@ -180,7 +180,7 @@ class DeltaRsLog:
 
 
 def no_cleaning(checkpoint: bool = True) -> Any:
-    """delta-rs removes no old versions after a commit: `DeltaRsLog.clean` does, which looks for links first."""
+    """Return commit hooks that remove no old versions: `DeltaRsLog.clean` does, which looks for links first."""
     from deltalake import PostCommitHookProperties
 
     return PostCommitHookProperties(create_checkpoint=checkpoint, cleanup_expired_logs=False)

@@ -188,7 +188,7 @@ def _clean(value: Any) -> Any:
 
 
 def run_rows(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, Rows]:
-    """Yield table -> its rows of this run, without run_id."""
+    """Return table -> its rows of this run, without run_id."""
     return {name: Rows(partial(_rows_of, name, run, outcomes)) for name in TABLES}
 
 

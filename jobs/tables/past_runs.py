@@ -123,7 +123,7 @@ class History:
 
     @cached_property
     def _known(self) -> list[Row]:
-        """Return all rows of `runs`, with names and times alone. They are read once: each run is a file or more."""
+        """Return names, time and month of each row of `runs`. They are read once: each run is a file or more."""
         return self._runs.ask(["run_id", "store", "started_at", "month", *COLUMNS])
 
     @cached_property

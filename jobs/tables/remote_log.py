@@ -47,7 +47,7 @@ class RemoteLog(DeltaLog):
         return by_delta_rs(self._log)
 
     def frame(self) -> DataFrame:
-        """Yield all rows of the newest version; a column that a file lacks is null. Each task reads one file after the other."""
+        """Return all rows of the newest version; a column that a file lacks is null. Each task reads one file after the other."""
         files = [(file.path, dict(file.values)) for file in self._log.files()]
         names = sorted({name for _, values in files for name in values})
         columns = (*self._columns, *self._partition)

@@ -1,6 +1,6 @@
 """Progress while Spark runs: segments, bytes, rate, time left. One line that redraws itself on a terminal, nothing elsewhere.
 
-Tasks report through two Spark accumulators, whose values arrive in the driver with each finished task; a thread reads them.
+Tasks report through three Spark accumulators, whose values arrive in the driver with each finished task; a thread reads them.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ class Group:
 
     @property
     def next(self) -> list[str]:
-        """Yield at most three sentences."""
+        """Return the sentences on what to do next, at most three."""
         steps = dict.fromkeys(finding.next for finding in self.found if finding.next is not None)
         return [advice_text(step) for step in steps][:3]
 
