@@ -196,7 +196,7 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
         """Yield a step for each queue to be rebuilt, then for each sound queue that the log's cut takes entries from."""
         if not evidence.copy[self].serves:
             return
-        blamed = rebuilt([finding for finding in serious if not finding.has_step(Step.NO_QUEUE)], _queue_folder)
+        blamed = rebuilt([finding for finding in serious if not finding.has_step(Step.NO_QUEUE)], queue_folder_of)
         yield from blamed.values()
         p = evidence.prediction
         if p is None or p.after_load is None:
@@ -224,7 +224,7 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
 QUEUES = Queues()
 
 
-def _queue_folder(file: str) -> str:
+def queue_folder_of(file: str) -> str:
     """Return the folder of the queue that a file or ext file belongs to; "" for any other file."""
     top, *parts = file.split("/")
     if top not in (QUEUES_FOLDER, BATCH_QUEUES, EXT) or len(parts) < 2:

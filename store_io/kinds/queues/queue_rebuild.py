@@ -18,10 +18,11 @@ from store_io.broker.queues.combination import combination
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.start_databases import database_folder
 from store_io.kinds.queues.queue_kind import QUEUES as KIND
+from store_io.kinds.queues.queue_kind import queue_folder_of
 from store_io.log.entries.file_entries import read_file_entries
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
 from store_io.repair.derived.queue_places import runs_of
-from store_io.repair.derived.queue_plan import Fill, QueuePlan, plan_queue, queue_row, serious_by_folder
+from store_io.repair.derived.queue_plan import Fill, QueuePlan, plan_queue, queue_row
 from store_io.repair.kind_repair import Added, KindRepair, Round
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_QUEUE, REMOVE, WRITE_ENTRY
@@ -96,10 +97,19 @@ def is_in_rocksdb_alone(audit: Audited, view: QueueView) -> bool:
     return alone and (view.lmq or view.key[0].startswith(LMQ_PREFIX))
 
 
+def _by_queue(findings: Sequence[Finding], folders: Mapping[str, QueueKey]) -> dict[QueueKey, list[Finding]]:
+    """Return the findings by the queue whose folder, or ext folder, they name."""
+    found: dict[QueueKey, list[Finding]] = {}
+    for finding in findings:
+        if (key := folders.get(queue_folder_of(finding.file))) is not None:
+            found.setdefault(key, []).append(finding)
+    return found
+
+
 def _plan_queues(now: Round) -> list[QueuePlan]:
     audit = now.audit
     folders = {folder: key for key, folder in audit.copy[KIND].written.folders.items()}
-    blamed, log, plans = serious_by_folder(audit.serious, folders), now.new_log, []
+    blamed, log, plans = _by_queue(audit.serious, folders), now.new_log, []
     for key, view in sorted(now.in_files.items()):
         if view.of_other_kind or now.gives_up(view):
             continue

@@ -8,14 +8,13 @@ Source: ConsumeQueue.putMessagePositionInfo and fillPreBlank, BatchConsumeQueue,
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from schemas import consumequeue_layout as layout
 from schemas.finding_codes import CATALOGUE, Code, Stays
 from schemas.rows import Finding, MappedFile, QueueKey, Row, SegmentSummary
-from schemas.store_names import EXT
 from store_io.base.ranges import total
 from store_io.broker.loading import Tree
 from store_io.broker.releases import BrokerRules
@@ -279,15 +278,3 @@ def _plan_batch(
     if not plan.reasons:
         plan.reasons = [Code.QUEUE_ENTRY_MISSING]
     return plan
-
-
-def serious_by_folder(findings: Sequence[Finding], folders: Mapping[str, QueueKey]) -> dict[QueueKey, list[Finding]]:
-    """Return the findings by the queue whose folder (or ext folder) they name."""
-    found: dict[QueueKey, list[Finding]] = {}
-    for finding in findings:
-        parts = finding.file.split("/")
-        if len(parts) >= 3:
-            for folder in ("/".join(parts[:3]), "consumequeue/" + "/".join(parts[1:3]) if parts[0] == EXT else ""):
-                if folder in folders:
-                    found.setdefault(folders[folder], []).append(finding)
-    return found
