@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.tables.table_files import TablesFailed, delta_rs_misreads, delta_rs_options, hadoop_path, is_local, of_table
+from jobs.tables.table_files import delta_rs_options, hadoop_path, is_local, of_table, refuse_misread
 from schemas.rows import Row
 from schemas.tables import Column, ColumnType
 
@@ -81,9 +81,7 @@ class DeltaQuery:
         place = hadoop_path(self.uri) if local else self.uri
         if local and not os.path.isdir(f"{place}/_delta_log"):
             return None
-        if local and delta_rs_misreads(place):
-            odd = "'%', a backslash or a control character"
-            raise TablesFailed(f"table {self.uri}: delta-rs cannot read below a folder that has {odd} in its name: rename it")
+        refuse_misread(self.uri)
         try:
             return DeltaTable(place, storage_options=delta_rs_options(place))
         except TableNotFoundError as problem:

@@ -31,12 +31,12 @@ from jobs.tables.delta_rs_log import DeltaRsLog, no_cleaning, panics_as_errors
 from jobs.tables.table_files import (
     LiveFile,
     TablesFailed,
-    delta_rs_misreads,
     hadoop_path,
     is_local,
     is_remote,
     of_table,
     refuse_links,
+    refuse_misread,
 )
 from schemas.rows import Row
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
@@ -62,9 +62,7 @@ class TableCare:
             raise TablesFailed(
                 f"table {uri}: only tables in a folder of this machine, in s3:// and in hdfs:// can be changed by this command"
             )
-        if is_local(uri) and delta_rs_misreads(place):
-            odd = "'%', a backslash or a control character"
-            raise TablesFailed(f"table {uri}: delta-rs cannot read below a folder that has {odd} in its name: rename it")
+        refuse_misread(uri)
         self.uri, self.name = uri, name
         self._log = DeltaRsLog(place, (), ())
         self._dataset = name in DATASETS

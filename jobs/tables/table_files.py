@@ -65,6 +65,13 @@ def delta_rs_misreads(path: str) -> bool:
     return re.search(r"[%\\\x00-\x1f\x7f]", path) is not None
 
 
+def refuse_misread(uri: str) -> None:
+    """Raise TablesFailed for a folder of this machine that delta-rs misreads."""
+    if is_local(uri) and delta_rs_misreads(hadoop_path(uri)):
+        odd = "'%', a backslash or a control character"
+        raise TablesFailed(f"table {uri}: delta-rs cannot read below a folder that has {odd} in its name: rename it")
+
+
 def refuse_links(table: str) -> None:
     """Raise TablesFailed if a table's folder on this machine is a link or has one below it.
 
