@@ -26,7 +26,7 @@ from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.timers.timer_fates import TimerCount
 from store_io.kinds.timers.timer_files import unused_entries
 from store_io.kinds.timers.timer_kind import TIMERS
-from store_io.kinds.timers.timer_units_check import EntryFaults, UnitFaults, UnitsBeyond
+from store_io.kinds.timers.timer_units_check import UnitFaults, UnitsBeyond
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
 from store_io.source.byte_source import name_of
@@ -134,15 +134,14 @@ def _place(view: TimerView, position: int) -> tuple[str, int, int]:
 
 def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
     faults = view.faults
-    for number, fault in enumerate(faults.wrong):
-        more = faults.wrong_count - len(faults.wrong) if number == len(faults.wrong) - 1 else 0
+    for wrong, count in faults.counted():
         yield Finding(
             Code.TIMER_UNIT_WRONG,
-            *_place(view, fault.position),
-            expected=fault.expected,
-            actual=fault.actual,
+            *_place(view, wrong.place),
+            expected=wrong.expected,
+            actual=wrong.actual,
             message="a unit of the timer log does not fit its message",
-            count=1 + more,
+            count=count,
         )
     for units, end, where, severity in too_far(view, faults, unclean):
         yield Finding(
@@ -157,7 +156,7 @@ def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
         )
 
 
-def too_far(view: TimerView, faults: UnitFaults | EntryFaults, unclean: bool) -> Iterator[tuple[UnitsBeyond, int, str, str]]:
+def too_far(view: TimerView, faults: UnitFaults, unclean: bool) -> Iterator[tuple[UnitsBeyond, int, str, str]]:
     """Yield units that lead beyond an end of the log, with that end, its words, and the severity."""
     if faults.beyond.count:
         severity = severity_in(Code.TIMER_UNIT_BEYOND_END, Case.AFTER_CRASH, unclean)
@@ -325,18 +324,17 @@ def _odd(view: TimerView) -> Iterator[Finding]:
 
 def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
     faults = view.entry_faults
-    for number, fault in enumerate(faults.wrong):
-        more = faults.wrong_count - len(faults.wrong) if number == len(faults.wrong) - 1 else 0
+    for wrong, count in faults.counted():
         yield Finding(
             Code.TIMER_UNIT_WRONG,
             TABLES_FOLDER,
-            phy_offset=fault.phy_offset,
+            phy_offset=wrong.phy_offset,
             topic=TIMER_QUEUE[0],
             queue_id=TIMER_QUEUE[1],
-            expected=fault.expected,
-            actual=fault.actual,
-            message=f"the timer's entry in RocksDB that is due at {time_text(fault.time)} does not fit its message",
-            count=1 + more,
+            expected=wrong.expected,
+            actual=wrong.actual,
+            message=f"the timer's entry in RocksDB that is due at {time_text(wrong.place)} does not fit its message",
+            count=count,
         )
     for far, end, where, severity in too_far(view, faults, unclean):
         leads = "a timer's entry in RocksDB leads" if far.count == 1 else f"{far.count:,} entries of timers in RocksDB lead"

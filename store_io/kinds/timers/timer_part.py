@@ -19,7 +19,7 @@ from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, Tim
 from store_io.kinds.timers.timer_table import NO_ENTRIES, TimerEntries, timer_entries
 from store_io.kinds.timers.timer_task import TimerFiles
 from store_io.kinds.timers.timer_units import NO_UNITS, unit_windows
-from store_io.kinds.timers.timer_units_check import EntryFaults, UnitFaults, entry_faults, entry_units, unit_faults
+from store_io.kinds.timers.timer_units_check import UnitFaults, entry_faults, entry_units, unit_faults
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_all
 from store_io.model.log_map import LogMap
@@ -42,7 +42,7 @@ class TimerPart:
     fates: Fates | None = None
     bytes_read: int = 0
     problem: Gap | None = None
-    entry_faults: EntryFaults = field(default_factory=EntryFaults)
+    entry_faults: UnitFaults = field(default_factory=UnitFaults)
 
     def __add__(self, other: TimerPart) -> TimerPart:
         fates = self.fates + other.fates if self.fates is not None and other.fates is not None else None

@@ -6,6 +6,7 @@ TimerMessageRocksDBStore.TimerSysTopicScanService, Timeline.TimelineIndexBuildSe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,9 +23,14 @@ NO_POSITION = -1  # of what lies in no timer log
 
 @dataclass(frozen=True)
 class WrongUnit:
-    """One unit that does not fit its message."""
+    """One unit, or entry, that does not fit its message.
 
-    position: int
+    place: its position in the timer log, or the time in its key.
+    phy_offset: the physical offset to which it leads.
+    """
+
+    place: int
+    phy_offset: int
     expected: str
     actual: str
 
@@ -48,7 +54,7 @@ class UnitsBeyond:
 
 @dataclass
 class UnitFaults:
-    """The faults of timer units.
+    """The faults of timer units, or of timers' entries.
 
     beyond: units that lead to the end of the copy's log or further.
     stale: units that stay after a start and lead to its end of the log or further.
@@ -61,39 +67,41 @@ class UnitFaults:
     wrong: list[WrongUnit] = field(default_factory=list)
 
     def __add__(self, other: UnitFaults) -> UnitFaults:
-        wrong = sorted(self.wrong + other.wrong, key=lambda unit: (unit.position, unit.expected))[:MOST_WRONG]
+        wrong = sorted(self.wrong + other.wrong, key=lambda unit: (unit.place, unit.phy_offset))[:MOST_WRONG]
         return UnitFaults(self.beyond + other.beyond, self.stale + other.stale, self.wrong_count + other.wrong_count, wrong)
 
+    def counted(self) -> Iterator[tuple[WrongUnit, int]]:
+        """Yield each unit of `wrong` with its count: the last one also counts all that are not kept."""
+        for number, unit in enumerate(self.wrong, 1):
+            yield unit, 1 + (self.wrong_count - number if number == len(self.wrong) else 0)
 
-def _beyond(units: np.ndarray, chosen: np.ndarray, place: str) -> UnitsBeyond:
-    if not chosen.any():
-        return UnitsBeyond()
-    first = units[chosen][0]
-    return UnitsBeyond(int(chosen.sum()), int(first[place]), int(first["phy_offset"]))
+
+def _beyond(units: np.ndarray, end: int, place: str) -> UnitsBeyond:
+    far = units[units["phy_offset"] >= end]
+    return UnitsBeyond(len(far), int(far[place][0]), int(far["phy_offset"][0])) if len(far) else UnitsBeyond()
+
+
+def _matched(units: np.ndarray, messages: np.ndarray, log: LogMap) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return (units that lead into the log, a message for each, whether it is the unit's own, whether that one is missing).
+
+    A unit that leads below the log's start has expired. No message is missing where the log is damaged: a finding of its own.
+    """
+    units = units[(units["phy_offset"] >= log.start) & (units["phy_offset"] < log.data_end)]
+    messages = messages[np.argsort(messages["phy_offset"], kind="stable")] if len(messages) else np.full(1, -1, messages.dtype)
+    near = messages[np.minimum(np.searchsorted(messages["phy_offset"], units["phy_offset"]), len(messages) - 1)]
+    there = near["phy_offset"] == units["phy_offset"]
+    return units, near, there, ~there & (log.kind_at(units["phy_offset"]) == lm.MESSAGE)
 
 
 def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int, cut: tuple[int, int] | None) -> UnitFaults:
-    """Compare each unit with the timer message at its physical offset. A unit that leads below the log's start has expired.
+    """Compare each unit with the timer message at its physical offset.
 
     cut: the ends of the CommitLog and the timer log after a start; None if they are not known.
     """
-    found = UnitFaults()
-    beyond = units["phy_offset"] >= log.data_end
-    found.beyond = _beyond(units, beyond, "position")
+    found = UnitFaults(_beyond(units, log.data_end, "position"))
     if cut is not None:
-        found.stale = _beyond(units, (units["phy_offset"] >= cut[0]) & (units["position"] < cut[1]), "position")
-    units = units[(units["phy_offset"] >= log.start) & ~beyond]
-    messages = rows[rows["flags"] & DELIVERED == 0]
-    messages = messages[np.argsort(messages["phy_offset"], kind="stable")]
-    if not len(units):
-        return found
-    if not len(messages):
-        messages = np.full(1, -1, messages.dtype)
-    place = np.minimum(np.searchsorted(messages["phy_offset"], units["phy_offset"]), len(messages) - 1)
-    own = messages[place]
-    missing = own["phy_offset"] != units["phy_offset"]
-    missing &= log.kind_at(units["phy_offset"]) == lm.MESSAGE  # else the message is damaged: a finding of its own
-    there = own["phy_offset"] == units["phy_offset"]
+        found.stale = _beyond(units[units["position"] < cut[1]], cut[0], "position")
+    units, own, there, missing = _matched(units, rows[rows["flags"] & DELIVERED == 0], log)
     rolls = units["magic"] & layout.MAGIC_ROLL != 0
     size = there & (own["size"] != units["size"])
     flag = there & ((units["magic"] & layout.MAGIC_DELETE != 0) != (own["flags"] & DELETES != 0))
@@ -113,41 +121,8 @@ def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int
             unit_name = "time" if name == "out_time" else name
             expected = f"{what} {own[name][i]}" if name else f"{what} at physical offset {units['phy_offset'][i]}"
             actual = f"{what} {units[unit_name][i]}" if name else f"magic {units['magic'][i]}" if chosen is flag else "none there"
-            found.wrong.append(WrongUnit(int(units["position"][i]), expected, actual))
+            found.wrong.append(WrongUnit(int(units["position"][i]), int(units["phy_offset"][i]), expected, actual))
     return found
-
-
-@dataclass(frozen=True)
-class EntryFault:
-    """One entry that does not fit its message.
-
-    time: the delivery time in its key.
-    phy_offset: the physical offset to which it leads.
-    """
-
-    time: int
-    phy_offset: int
-    expected: str
-    actual: str
-
-
-@dataclass
-class EntryFaults:
-    """The faults of timers' entries.
-
-    beyond: entries that lead to the end of the copy's log or further.
-    stale: entries that lead to the end of the log after a start or further.
-    wrong: the first wrong ones; wrong_count: all.
-    """
-
-    beyond: UnitsBeyond = field(default_factory=UnitsBeyond)
-    stale: UnitsBeyond = field(default_factory=UnitsBeyond)
-    wrong_count: int = 0
-    wrong: list[EntryFault] = field(default_factory=list)
-
-    def __add__(self, other: EntryFaults) -> EntryFaults:
-        wrong = sorted(self.wrong + other.wrong, key=lambda fault: (fault.time, fault.phy_offset))[:MOST_WRONG]
-        return EntryFaults(self.beyond + other.beyond, self.stale + other.stale, self.wrong_count + other.wrong_count, wrong)
 
 
 def entry_units(entries: np.ndarray) -> np.ndarray:
@@ -159,27 +134,15 @@ def entry_units(entries: np.ndarray) -> np.ndarray:
     return units
 
 
-def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at: int | None) -> EntryFaults:
+def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at: int | None) -> UnitFaults:
     """Compare each entry (TIMER_ENTRY) with the timer message (TIMER_ROW) at its physical offset.
 
-    An entry that leads below the log's start has expired.
     truncate_at: the log's end after a start; None if it is not known.
     """
-    found = EntryFaults()
-    beyond = entries["phy_offset"] >= log.data_end
-    found.beyond = _beyond(entries, beyond, "time")
+    found = UnitFaults(_beyond(entries, log.data_end, "time"))
     if truncate_at is not None:
-        found.stale = _beyond(entries, entries["phy_offset"] >= truncate_at, "time")
-    entries = entries[(entries["phy_offset"] >= log.start) & ~beyond]
-    messages = rows[rows["flags"] & (DELIVERED | DELETES) == 0]
-    messages = messages[np.argsort(messages["phy_offset"], kind="stable")]
-    if not len(entries):
-        return found
-    if not len(messages):
-        messages = np.full(1, -1, messages.dtype)
-    own = messages[np.minimum(np.searchsorted(messages["phy_offset"], entries["phy_offset"]), len(messages) - 1)]
-    there = own["phy_offset"] == entries["phy_offset"]
-    missing = ~there & (log.kind_at(entries["phy_offset"]) == lm.MESSAGE)  # else the message is damaged: a finding of its own
+        found.stale = _beyond(entries, truncate_at, "time")
+    entries, own, there, missing = _matched(entries, rows[rows["flags"] & (DELIVERED | DELETES) == 0], log)
     size, time = there & (own["size"] != entries["size"]), there & (own["out_time"] != entries["time"])
     unique = there & (own["unique"] != entries["unique"])
     wrong = missing | size | time | unique
@@ -196,5 +159,5 @@ def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at
             actual.append("another one")
         if missing[i]:
             expected, actual = [f"a timer message at physical offset {stored['phy_offset']}"], ["none there"]
-        found.wrong.append(EntryFault(int(stored["time"]), int(stored["phy_offset"]), ", ".join(expected), ", ".join(actual)))
+        found.wrong.append(WrongUnit(int(stored["time"]), int(stored["phy_offset"]), ", ".join(expected), ", ".join(actual)))
     return found

@@ -23,7 +23,7 @@ from store_io.kinds.timers.timer_records import NO_ROWS
 from store_io.kinds.timers.timer_recovery import queue_offset_after
 from store_io.kinds.timers.timer_table import TimerEntries
 from store_io.kinds.timers.timer_task import TimerFiles
-from store_io.kinds.timers.timer_units_check import EntryFaults, UnitFaults, entry_faults, entry_units, unit_faults
+from store_io.kinds.timers.timer_units_check import UnitFaults, entry_faults, entry_units, unit_faults
 from store_io.model.evidence import Evidence
 from store_io.model.log_map import LogMap
 from store_io.model.opened_copy import OpenedCopy
@@ -133,10 +133,10 @@ class TimerView:
         return fates_of_rows(self.rows, self._units, self.state) if self.state is not None else None
 
     @cached_property
-    def entry_faults(self) -> EntryFaults:
+    def entry_faults(self) -> UnitFaults:
         """Return entries in RocksDB that do not fit their messages."""
         if self.rows is None or self._units is None or self.entries.rows is None:
-            return self.together.entry_faults if self.together is not None else EntryFaults()
+            return self.together.entry_faults if self.together is not None else UnitFaults()
         return entry_faults(self.entries.rows, self.rows, self.log, self.truncate_at)
 
     def undelivered(self) -> np.ndarray | None:

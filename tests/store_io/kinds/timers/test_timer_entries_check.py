@@ -6,7 +6,7 @@ import numpy as np
 
 from store_io.kinds.timers.timer_records import TIMER_ROW
 from store_io.kinds.timers.timer_table import TIMER_ENTRY
-from store_io.kinds.timers.timer_units_check import EntryFault, entry_faults
+from store_io.kinds.timers.timer_units_check import WrongUnit, entry_faults
 from store_io.model import log_map as lm
 from store_io.model.log_map import LogMap
 
@@ -20,7 +20,7 @@ def test_an_entry_that_is_wrong_in_all_ways_is_one() -> None:
     entries["size"], entries["unique"] = 9, (3, 2, 1)
     found = entry_faults(entries, rows, LOG, None)
     assert found.wrong_count == 3 and found.wrong == [
-        EntryFault(51, 100, "size 7, time 50, its message's unique key", "size 9, time 51, another one"),
-        EntryFault(60, 200, "size 8", "size 9"),
-        EntryFault(70, 300, "a timer message at physical offset 300", "none there"),
+        WrongUnit(51, 100, "size 7, time 50, its message's unique key", "size 9, time 51, another one"),
+        WrongUnit(60, 200, "size 8", "size 9"),
+        WrongUnit(70, 300, "a timer message at physical offset 300", "none there"),
     ]

@@ -67,13 +67,13 @@ def test_parts_of_timers_in_rocksdb_give_what_all_give(tmp_path: Path, monkeypat
 
 def test_parts_add_up_and_one_that_is_missing_spoils_all() -> None:
     one = TimerPart(
-        UnitFaults(UnitsBeyond(1, 9, 90), UnitsBeyond(), 1, [WrongUnit(9, "a", "b")]), Fates(cut=TimerCount(1, 5, 5)), 10
+        UnitFaults(UnitsBeyond(1, 9, 90), UnitsBeyond(), 1, [WrongUnit(9, 90, "a", "b")]), Fates(cut=TimerCount(1, 5, 5)), 10
     )
     two = TimerPart(
-        UnitFaults(UnitsBeyond(2, 4, 40), UnitsBeyond(), 1, [WrongUnit(4, "a", "b")]), Fates(cut=TimerCount(2, 3, 4)), 5
+        UnitFaults(UnitsBeyond(2, 4, 40), UnitsBeyond(), 1, [WrongUnit(4, 40, "a", "b")]), Fates(cut=TimerCount(2, 3, 4)), 5
     )
     both = one + two
-    assert both.faults.beyond == UnitsBeyond(3, 4, 40) and [w.position for w in both.faults.wrong] == [4, 9]
+    assert both.faults.beyond == UnitsBeyond(3, 4, 40) and [w.place for w in both.faults.wrong] == [4, 9]
     assert both.fates == Fates(cut=TimerCount(3, 3, 5)) and both.bytes_read == 15
     assert pickle.loads(pickle.dumps(both)) == both and (one + TimerPart(problem=Gap(Cause.UNREADABLE))).fates is None
     found = TimerResults()
