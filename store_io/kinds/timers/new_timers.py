@@ -15,7 +15,7 @@ import numpy as np
 from schemas import timer_layout as layout
 from schemas.entries import SLOT_DTYPE, UNIT_DTYPE
 from store_io.base.fingerprints import among
-from store_io.kinds.timers.timer_fates import TimerMessages
+from store_io.kinds.timers.timer_records import DELETES, DELIVERED, ROLLED
 
 OVERDUE_OF_SLOT = 10_000  # units: a broker holds all of a slot at once
 _UNIT_AND_HEAD_BYTES = layout.UNIT_BYTES + layout.UNIT_HEAD_BYTES  # a unit is put where a filler's head has room after it
@@ -62,33 +62,33 @@ class UnitTimes:
     read_slot: int
 
 
-def waiting(rows: TimerMessages, rolled: np.ndarray, clock: Clock) -> Waiting:
+def waiting(rows: np.ndarray, clock: Clock) -> Waiting:
     """Choose the timer messages that get a unit.
 
-    rows: all messages and copies of some identities, and every message that deletes.
-    rolled: which were put again.
+    rows: all messages and copies of some identities, and every message that deletes (TIMER_ROW).
 
     If several messages have one identity, as many wait as were sent and have no copy: the newest.
     """
-    message = ~rows.copies & (rows.out_time >= 0)
-    _, group = np.unique(rows.identity, return_inverse=True)
+    copies, rolled, deletes = (rows["flags"] & flag != 0 for flag in (DELIVERED, ROLLED, DELETES))
+    message = ~copies & (rows["out_time"] >= 0)
+    _, group = np.unique(rows["identity"], return_inverse=True)
     size = int(group.max()) + 1 if len(group) else 0
     sent = np.bincount(group[message & ~rolled], minlength=size)
     there = np.bincount(group[message], minlength=size) > 0
-    left = np.maximum(sent, there) - np.bincount(group[rows.copies], minlength=size)
-    left[np.unique(group[rows.deletes])] = 1
+    left = np.maximum(sent, there) - np.bincount(group[copies], minlength=size)
+    left[np.unique(group[deletes])] = 1
     own = np.flatnonzero(message)
-    order = own[np.lexsort((-rows.phy_offset[own], group[own]))]
+    order = own[np.lexsort((-rows["phy_offset"][own], group[own]))]
     ordered = group[order]
     begins = np.searchsorted(ordered, ordered)
     undelivered = np.zeros(len(message), bool)
     undelivered[order] = np.arange(len(order)) - begins < left[ordered]
-    slot = rows.out_time // clock.precision
+    slot = rows["out_time"] // clock.precision
     past = slot < clock.first
-    key = rows.unique ^ slot.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # a broker deletes within one slot alone
-    deleted = among(key, key[rows.deletes & message]) & ~rows.deletes & (rows.unique != 0)
-    chosen = undelivered & ~(past & (deleted | rows.deletes))
-    return Waiting(chosen, chosen & ~deleted & ~rows.deletes)
+    key = rows["unique"] ^ slot.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # a broker deletes within one slot alone
+    deleted = among(key, key[deletes & message]) & ~deletes & (rows["unique"] != 0)
+    chosen = undelivered & ~(past & (deleted | deletes))
+    return Waiting(chosen, chosen & ~deleted & ~deletes)
 
 
 def unit_times(out_time: np.ndarray, deletes: np.ndarray, clock: Clock) -> UnitTimes:

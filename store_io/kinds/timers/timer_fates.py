@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from store_io.base.fingerprints import among, distinct
+from store_io.kinds.timers.timer_records import DELETES, DELIVERED
 from store_io.kinds.timers.timer_recovery import Reach
 
 LOST = ("cut", "never", "after_end", "unreached", "no_unit")
@@ -99,70 +100,50 @@ class Fates:
 
 
 @dataclass(frozen=True)
-class TimerMessages:
-    """Rows of some timer messages and all their delivered copies, as arrays of one length.
+class MessageFates:
+    """The messages below the cut, and for each fate which of them share it.
 
-    copies, deletes: what a row is.
-    unique: of the unique key; of a row that deletes, the deleted message's.
+    out: the delivery times; phy: the physical offsets.
     """
-
-    identity: np.ndarray
-    unique: np.ndarray
-    phy_offset: np.ndarray
-    queue_offset: np.ndarray
-    out_time: np.ndarray
-    copies: np.ndarray
-    deletes: np.ndarray
-
-
-def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> Fates:
-    """Return the fates of these messages.
-
-    positions, times, phy_offsets: those of the units of the timer log, and of entries in RocksDB.
-    """
-    found = _masks(rows, positions, times, phy_offsets, state)
-    return Fates(**{name: _count(found.identity, found.out, mask) for name, mask in found.fates.items()})
-
-
-def undelivered(
-    rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
-) -> np.ndarray:
-    """Return physical offsets of the messages that `Fates.lost` counts, ascending: of each identity the last one in the log."""
-    found = _masks(rows, positions, times, phy_offsets, state)
-    lost = np.zeros(len(found.identity), bool)
-    for name in LOST:
-        lost |= found.fates[name]
-    order = np.flatnonzero(lost)[np.argsort(found.phy[lost], kind="stable")][::-1]
-    _, last = np.unique(found.identity[order], return_index=True)
-    places: np.ndarray = np.sort(found.phy[order[last]])
-    return places
-
-
-def delivering(
-    rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
-) -> np.ndarray:
-    """Return physical offsets of the messages that a start delivers, ascending: `Fates.waiting` and `Fates.again`."""
-    found = _masks(rows, positions, times, phy_offsets, state)
-    places: np.ndarray = np.sort(found.phy[found.fates["waiting"] | found.fates["again"]])
-    return places
-
-
-@dataclass(frozen=True)
-class _Masks:
-    """The messages below the cut, and for each fate which of them share it."""
 
     identity: np.ndarray
     out: np.ndarray
     phy: np.ndarray
     fates: Mapping[str, np.ndarray]
 
+    def counts(self) -> Fates:
+        """Return how many messages share each fate."""
+        return Fates(**{name: _count(self.identity, self.out, mask) for name, mask in self.fates.items()})
 
-def _masks(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> _Masks:
-    kept = rows.phy_offset < state.truncate_at
-    message = kept & ~rows.copies & ~rows.deletes & (rows.out_time >= 0)
+    def undelivered(self) -> np.ndarray:
+        """Return physical offsets of the messages that `Fates.lost` counts, ascending: the last of each identity in the log."""
+        lost = np.zeros(len(self.identity), bool)
+        for name in LOST:
+            lost |= self.fates[name]
+        order = np.flatnonzero(lost)[np.argsort(self.phy[lost], kind="stable")][::-1]
+        _, last = np.unique(self.identity[order], return_index=True)
+        places: np.ndarray = np.sort(self.phy[order[last]])
+        return places
+
+    def delivering(self) -> np.ndarray:
+        """Return physical offsets of the messages that a start delivers, ascending: `Fates.waiting` and `Fates.again`."""
+        places: np.ndarray = np.sort(self.phy[self.fates["waiting"] | self.fates["again"]])
+        return places
+
+
+def fates_of(rows: np.ndarray, units: np.ndarray, state: TimerState) -> MessageFates:
+    """Return the fates of these messages.
+
+    rows: all messages and copies of some identities (TIMER_ROW).
+    units: those of the timer log, and entries in RocksDB (TIMER_UNIT).
+    """
+    positions, times, phy_offsets = units["position"], units["time"], units["phy_offset"]
+    copies, deletes = rows["flags"] & DELIVERED != 0, rows["flags"] & DELETES != 0
+    kept = rows["phy_offset"] < state.truncate_at
+    message = kept & ~copies & ~deletes & (rows["out_time"] >= 0)
     if not message.any():
         nothing = np.zeros(0, np.int64)
-        return _Masks(nothing, nothing, nothing, dict.fromkeys(("waiting", "again", *LOST), np.zeros(0, bool)))
+        return MessageFates(nothing, nothing, nothing, dict.fromkeys(("waiting", "again", *LOST), np.zeros(0, bool)))
     left = positions < state.log_end
     keyed = positions < 0
     read_time = np.where(keyed, state.entry_read_time, state.read_time)
@@ -170,13 +151,13 @@ def _masks(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_of
     to_fire, unfound = phy_offsets[to_come & found], phy_offsets[to_come & ~found]
     fired = phy_offsets[left & (times < read_time - MARGIN_MS)]
     any_unit = phy_offsets[left]
-    phy, identity = rows.phy_offset[message], rows.identity[message]
-    out, offset = rows.out_time[message], rows.queue_offset[message]
+    phy, identity = rows["phy_offset"][message], rows["identity"][message]
+    out, offset = rows["out_time"][message], rows["queue_offset"][message]
     pending = among(phy, to_fire) | (offset >= state.queue_offset) & (offset < state.queue_max)
     pending = among(identity, identity[pending])
-    delivered = among(identity, rows.identity[kept & rows.copies])
-    copied = among(identity, rows.identity[rows.copies | ~kept])  # a copy, or the message rolled on
-    deleted = among(rows.unique[message], rows.unique[rows.deletes & kept]) & (rows.unique[message] != 0)
+    delivered = among(identity, rows["identity"][kept & copies])
+    copied = among(identity, rows["identity"][copies | ~kept])  # a copy, or the message rolled on
+    deleted = among(rows["unique"][message], rows["unique"][deletes & kept]) & (rows["unique"][message] != 0)
     gone = ~pending & ~delivered & ~deleted
     taken = ~among(phy, any_unit) & (offset < min(state.stored_offset, state.queue_offset))
     waits = among(phy, unfound)
@@ -195,7 +176,7 @@ def _masks(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_of
         "unreached": unreached,
         "no_unit": no_unit,
     }
-    return _Masks(identity, out, phy, fates)
+    return MessageFates(identity, out, phy, fates)
 
 
 def _count(identity: np.ndarray, out: np.ndarray, chosen: np.ndarray) -> TimerCount:

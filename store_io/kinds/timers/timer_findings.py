@@ -41,12 +41,13 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
         return [*_waiting(evidence)]
     unclean = evidence.copy.unclean
     found = [_softened(finding, view, unclean) for finding in view.files.findings]
-    found += _missing(view, evidence)
+    missing = [*_missing(view, evidence)]
+    found += missing
     found += _wheel(view)
     found += _units(view, unclean)
     found += _check(view, evidence)
     if not evidence.broken:
-        found += _lost(view, evidence)
+        found += _lost(view, evidence, bool(missing))
     return found
 
 
@@ -228,7 +229,8 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
+def _lost(view: TimerView, evidence: Evidence, gone: bool) -> Iterator[Finding]:
+    """Yield timer messages that a start never delivers. gone: a file of the timer log is missing."""
     fates = view.fates
     if fates is None:
         return
@@ -236,7 +238,6 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     may_lie_beyond = evidence.copy.unclean or evidence.copy.rules.is_slave
     softer = severity_in(Code.TIMER_MESSAGE_LOST, Case.COPY_ENDS_BEFORE, may_lie_beyond)
     keyed = view.parts.table is not None
-    gone = any(finding.code == Code.TIMER_LOG_MISSING for finding in _missing(view, evidence))
     # A message that was taken out of its queue and is due after the copy's last message was copied by nobody: no later part of
     # the log can hold what a broker delivered.
     due_later = not evidence.copy.rules.is_slave and fates.no_unit.last_time > view.last_store_time

@@ -95,7 +95,7 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
         """Return tasks for parts of the timer messages, if these are too many to be held together."""
         view = self._view(evidence) if evidence.all_read else None
-        if view is None or view.held or view.damaged:
+        if view is None or view.held is not None or view.damaged:
             return []
         found, rows = with_timers(evidence.segments)
         count = -(-max(rows, view.files.unit_count, view.entries.count) // TIMERS_TOGETHER)

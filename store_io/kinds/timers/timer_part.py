@@ -14,7 +14,7 @@ import numpy as np
 from schemas.advice import Gap
 from schemas.rows import MappedFile, SegmentSummary
 from store_io.base.errors import StoreError
-from store_io.kinds.timers.timer_fates import Fates, TimerMessages, TimerState, delivering, fates_of, undelivered
+from store_io.kinds.timers.timer_fates import Fates, TimerState, fates_of
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
 from store_io.kinds.timers.timer_table import NO_ENTRIES, TimerEntries, timer_entries
 from store_io.kinds.timers.timer_task import TimerFiles
@@ -140,7 +140,7 @@ class TimerPartTask:
         cut = (self.state.truncate_at, self.state.log_end) if self.state is not None else None
         faults = unit_faults(np.concatenate(own), messages, self.log, self.precision, cut)
         wrong = entry_faults(np.concatenate(entries), messages, self.log, cut[0] if cut is not None else None)
-        fates = fates_of_rows(rows, np.concatenate(leading), self.state) if self.state is not None else None
+        fates = fates_of(rows, np.concatenate(leading), self.state).counts() if self.state is not None else None
         return TimerPart(faults, fates, read + sum(file.size for file in self.files), entry_faults=wrong)
 
 
@@ -194,34 +194,3 @@ def with_timers(segments: Sequence[SegmentSummary]) -> tuple[list[SegmentSummary
     """Return (the segments with timer messages or copies, the number of these). Without any it is the first segment alone."""
     found = [s for s in segments if s.timers is not None and len(s.timers) + s.timers_dropped] or list(segments[:1])
     return found, sum(len(s.timers) + s.timers_dropped for s in found if s.timers is not None)
-
-
-def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fates:
-    """Return the fates of these messages.
-
-    rows, units: TIMER_ROW, TIMER_UNIT.
-    """
-    return fates_of(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
-
-
-def undelivered_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> np.ndarray:
-    """Return physical offsets of those that will never be delivered, one of each message: TIMER_ROW, TIMER_UNIT."""
-    return undelivered(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
-
-
-def delivering_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> np.ndarray:
-    """Return physical offsets of those that a start delivers: TIMER_ROW, TIMER_UNIT."""
-    return delivering(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
-
-
-def timer_messages(rows: np.ndarray) -> TimerMessages:
-    """Return rows of TIMER_ROW as the rules take them."""
-    return TimerMessages(
-        rows["identity"],
-        rows["unique"],
-        rows["phy_offset"],
-        rows["queue_offset"],
-        rows["out_time"],
-        rows["flags"] & DELIVERED != 0,
-        rows["flags"] & DELETES != 0,
-    )

@@ -16,9 +16,9 @@ from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.base.times import iso_time
 from store_io.broker.prediction import Prediction
-from store_io.kinds.timers.timer_fates import Fates, TimerState
+from store_io.kinds.timers.timer_fates import Fates, MessageFates, TimerState, fates_of
 from store_io.kinds.timers.timer_files import TimerParts
-from store_io.kinds.timers.timer_part import TimerPart, TimerResults, delivering_rows, fates_of_rows, undelivered_rows
+from store_io.kinds.timers.timer_part import TimerPart, TimerResults
 from store_io.kinds.timers.timer_records import NO_ROWS
 from store_io.kinds.timers.timer_recovery import queue_offset_after
 from store_io.kinds.timers.timer_table import TimerEntries
@@ -59,9 +59,15 @@ class TimerView:
     queue_max: int | None = None
 
     @property
-    def held(self) -> bool:
-        """Say whether all messages and units are here; else parts of them are judged by tasks of their own."""
-        return self.rows is not None and self._units is not None and not self.damaged
+    def held(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return (messages, units of the timer log, entries in RocksDB); None if they are not all here.
+
+        If they are too many, parts of them are judged by tasks of their own.
+        """
+        rows, units, entries = self.rows, self.files.units, self.entries.rows
+        if rows is None or units is None or entries is None or self.damaged:
+            return None
+        return rows, units, entries
 
     @property
     def damaged(self) -> bool:
@@ -86,17 +92,10 @@ class TimerView:
             return self.last_store_time - UNKNOWN_READ_MS
         return table.read_time
 
-    @cached_property
-    def _units(self) -> np.ndarray | None:
-        """Return units of the timer log and entries in RocksDB; None if they are too many to be held."""
-        if self.files.units is None or self.entries.rows is None or self.damaged:
-            return None
-        return np.concatenate([self.files.units, entry_units(self.entries.rows)]) if len(self.entries.rows) else self.files.units
-
     @property
     def judged(self) -> bool:
         """Say whether units and messages could be held against each other."""
-        return self.held or self.together is not None
+        return self.held is not None or self.together is not None
 
     @property
     def state(self) -> TimerState | None:
@@ -120,42 +119,49 @@ class TimerView:
     @cached_property
     def faults(self) -> UnitFaults:
         """Return units that do not fit their messages."""
-        if self.rows is None or self.files.units is None or self._units is None:
+        if self.held is None:
             return self.together.faults if self.together is not None else UnitFaults()
+        rows, units, _ = self.held
         cut = (self.truncate_at, self.files.log_end) if self.truncate_at is not None else None
-        return unit_faults(self.files.units, self.rows, self.log, self.precision, cut)
-
-    @cached_property
-    def fates(self) -> Fates | None:
-        """Return the fate of each timer message; None if it is not known."""
-        if self.rows is None or self._units is None:
-            return self.together.fates if self.together is not None else None
-        return fates_of_rows(self.rows, self._units, self.state) if self.state is not None else None
+        return unit_faults(units, rows, self.log, self.precision, cut)
 
     @cached_property
     def entry_faults(self) -> UnitFaults:
         """Return entries in RocksDB that do not fit their messages."""
-        if self.rows is None or self._units is None or self.entries.rows is None:
+        if self.held is None:
             return self.together.entry_faults if self.together is not None else UnitFaults()
-        return entry_faults(self.entries.rows, self.rows, self.log, self.truncate_at)
+        rows, _, entries = self.held
+        return entry_faults(entries, rows, self.log, self.truncate_at)
+
+    @cached_property
+    def fates(self) -> Fates | None:
+        """Return the fate of each timer message; None if it is not known."""
+        if self.held is None:
+            return self.together.fates if self.together is not None else None
+        fates = self._message_fates()
+        return fates.counts() if fates is not None else None
+
+    def _message_fates(self) -> MessageFates | None:
+        if self.held is None or self.state is None:
+            return None
+        rows, units, entries = self.held
+        return fates_of(rows, np.concatenate([units, entry_units(entries)]), self.state)
 
     def undelivered(self) -> np.ndarray | None:
         """Return the physical offsets of the messages that `fates.lost` counts.
 
         None if they are too many to be held, or not known.
         """
-        if self.rows is None or self._units is None or self.state is None:
-            return None
-        return undelivered_rows(self.rows, self._units, self.state)
+        fates = self._message_fates()
+        return fates.undelivered() if fates is not None else None
 
     def delivering(self) -> np.ndarray | None:
         """Return the physical offsets of the messages that a start delivers.
 
         None if they are too many to be held, or not known.
         """
-        if self.rows is None or self._units is None or self.state is None:
-            return None
-        return delivering_rows(self.rows, self._units, self.state)
+        fates = self._message_fates()
+        return fates.delivering() if fates is not None else None
 
     def report(self) -> Row:
         """Return the figures of the timers for pages; times in ms."""

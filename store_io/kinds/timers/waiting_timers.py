@@ -13,8 +13,8 @@ from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.kinds.timers.new_timers import Clock, waiting
-from store_io.kinds.timers.timer_part import PartSink, in_part, timer_messages, with_timers
-from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, ROLLED
+from store_io.kinds.timers.timer_part import PartSink, in_part, with_timers
+from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS
 from store_io.kinds.timers.timer_view import TimerView
 from store_io.log.scan.segment_scan import SegmentTask, scan_all
 from store_io.repair.repair_audit import Audited
@@ -122,8 +122,7 @@ def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> W
 
 
 def _found(rows: np.ndarray, clock: Clock, log_time: int, part: int, parts: int) -> WaitingTimers:
-    rolled = rows["flags"] & ROLLED != 0
-    result = waiting(timer_messages(rows), rolled, clock)
+    result = waiting(rows, clock)
     own = in_part(rows, part, parts)
     counted = rows[result.counted & own]
     messages = rows[rows["flags"] & DELIVERED == 0]

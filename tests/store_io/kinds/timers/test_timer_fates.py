@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from store_io.kinds.timers.timer_fates import Fates, TimerCount, TimerMessages, TimerState, fates_of, undelivered
+from store_io.kinds.timers.timer_fates import Fates, TimerCount, TimerState, fates_of
+from store_io.kinds.timers.timer_records import DELETES, DELIVERED, TIMER_ROW
+from store_io.kinds.timers.timer_units import TIMER_UNIT
 
 READ = 100_000
 STATE = TimerState(
@@ -17,12 +19,11 @@ Unit = tuple[int, int, int]  # position, time, physical offset
 
 
 def fates(rows: list[Row], units: list[Unit], state: TimerState = STATE) -> Fates:
-    columns = [np.array([row[i] for row in rows]) for i in range(4)]
-    kinds = np.array([row[4] for row in rows])
-    messages = TimerMessages(columns[0], columns[0], columns[1], columns[2], columns[3], kinds == "copy", kinds == "delete")
-    positions, times, offsets = (np.array([u[i] for u in units], np.int64) for i in range(3))
-    found = fates_of(messages, positions, times, offsets, state)
-    places = undelivered(messages, positions, times, offsets, state).tolist()
+    flags = {"message": 0, "copy": DELIVERED, "delete": DELETES}
+    messages = np.array([(row[0], row[0], *row[1:4], 0, 0, flags[row[4]]) for row in rows], TIMER_ROW)
+    timer_units = np.array([(position, 0, time, phy_offset, 0, 0, 0) for position, time, phy_offset in units], TIMER_UNIT)
+    by_message = fates_of(messages, timer_units, state)
+    found, places = by_message.counts(), by_message.undelivered().tolist()
     assert len(places) == found.lost.messages and places == sorted(set(places) & {row[1] for row in rows if row[4] == "message"})
     return found
 

@@ -6,24 +6,19 @@ import numpy as np
 import pytest
 
 from store_io.kinds.timers.new_timers import OVERDUE_OF_SLOT, Clock, unit_times, waiting
-from store_io.kinds.timers.timer_fates import TimerMessages
+from store_io.kinds.timers.timer_records import DELETES, ROLLED, TIMER_ROW
+from store_io.kinds.timers.timer_records import DELIVERED as COPY
 
 CLOCK = Clock(now=1_000_500, precision=1000, roll_slots=12)
-COPY, ROLLED, DELETES = 1, 2, 4
 
 
-def rows(*given: tuple[int, int, int, int]) -> tuple[TimerMessages, np.ndarray]:
+def rows(*given: tuple[int, int, int, int]) -> np.ndarray:
     """(identity, unique key, time, flags) of each, in the order of the log."""
-    identity, unique, out, flags = (np.array(column) for column in zip(*given, strict=True))
-    number = np.arange(len(given))
-    messages = TimerMessages(
-        identity.astype(np.uint64), unique.astype(np.uint64), number * 100, number, out, flags & COPY != 0, flags & DELETES != 0
-    )
-    return messages, flags & ROLLED != 0
+    return np.array([(*keys, i * 100, i, time, 0, 0, flags) for i, (*keys, time, flags) in enumerate(given)], TIMER_ROW)
 
 
 def chosen(*given: tuple[int, int, int, int]) -> tuple[list[int], list[int]]:
-    found = waiting(*rows(*given), CLOCK)
+    found = waiting(rows(*given), CLOCK)
     return np.flatnonzero(found.chosen).tolist(), np.flatnonzero(found.counted).tolist()
 
 
