@@ -9,6 +9,7 @@
 * `timer_fates`: which timer messages are delivered after a start, wait, or never will be.
 * `timer_view`: all that is known once everything was read, and what a start makes of it.
 * `timer_units_check`: compares units, and entries in RocksDB, with their messages.
+  A unit is checked in three places: its form in `timer_units`, links and slots in `timer_task`, its message here.
 * `timer_kind`: the kind; `timer_findings`: the checks, which report it all.
 * `timer_rebuild`: a new store's timer files; `waiting_timers`: the messages that they lead to; `new_timers`: their bytes.
 """
