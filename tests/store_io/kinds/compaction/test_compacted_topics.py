@@ -75,5 +75,5 @@ def test_a_repair_refuses_such_a_store(tmp_path: Path) -> None:
     compacted.write_logs(store)
     shutil.rmtree(store.root / "index")
     plan = plan_of(store.root, store.release, store.broker_conf)
-    with pytest.raises(StoreError, match="no repair is written"):
+    with pytest.raises(StoreError, match="No repair is written for a store with the log of a compacted topic"):
         repaired(store.root, tmp_path / "new", plan)
