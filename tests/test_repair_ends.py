@@ -11,8 +11,8 @@ from jobs.report.files.json_text import document
 from jobs.report.texts.commands import NOTHING_MENDS, repair_commands, repair_withheld
 from schemas.finding_codes import Code
 from schemas.rows import NAMED, NOTE, AuditOutcome
+from schemas.store_names import REPORT_SUFFIX
 from store_io.audit.audit_store import run_local
-from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.plan_repair_section import repair_section, steps_tasks

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.advice import Cause, Gap
 from schemas.rows import StoreFile
-from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+from schemas.store_names import REPORT_SUFFIX
 from store_io.base.paths import is_uri
 from store_io.base.wording import count_text
 

@@ -22,6 +22,7 @@ from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFolder
 from jobs.tasks.threads_or_spark import run_in_threads, run_tasks_for
 from schemas.rows import Row
+from schemas.store_names import BESIDE, REPORT_SUFFIX
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.failed_reads import every_read
@@ -57,12 +58,10 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
     to = argument_places.absolute(command.options.get("--to", "."))
     if not is_uri(to):
         return _carried_out(*read_request(command), command, assumed)
-    from jobs.repair.hand_over import SUFFIXES
-
     uploads.refuse_elsewhere(command.spark)
     store, target = options.single_store(command), uploads.target_of(to)
     argument_places.refuse_inside(to, "--to", store.roots)
-    target.check_new(command.options["--to"], SUFFIXES)
+    target.check_new(command.options["--to"], BESIDE)
     with tempfile.TemporaryDirectory(prefix="store-audit-new-") as folder:
         here = os.path.join(folder, argument_places.folder_name(argument_places.last_part(to)))
         store, request = read_request(replace(command, options={**command.options, "--to": here}))
@@ -121,8 +120,6 @@ def _carried_out(
 
 def _upload(request: RepairRequest, target: uploads.Target) -> None:
     """Upload the report first, as on a disk: if the new store is whole, its report exists."""
-    from store_io.audit.checks.repaired_store import REPORT_SUFFIX
-
     tell_step("uploading")
     target.put_beside(request.target + REPORT_SUFFIX, REPORT_SUFFIX)
     try:
@@ -152,8 +149,7 @@ def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutc
 
 def _repair(request: RepairRequest, run_tasks: RunTasks, copying: CopyUnderWay) -> RepairOutcome:
     """Do it; the report goes beside the new store, just before that is put in place."""
-    from store_io.audit.checks.repaired_store import REPORT_SUFFIX  # while the first bytes are copied
-    from store_io.repair.repair_copy import mode_beside
+    from store_io.repair.repair_copy import mode_beside  # while the first bytes are copied
     from store_io.repair.repair_store import repair
 
     folder, name = OutputFolder(os.path.dirname(request.target)), os.path.basename(request.target) + REPORT_SUFFIX

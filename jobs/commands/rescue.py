@@ -23,7 +23,6 @@ from jobs.cli.parser import is_cluster_mode
 from jobs.cli.stores import REPLICAS
 from jobs.commands.repair import carry_out, tell_step
 from jobs.repair.first_look import AskedRescue, agreed, first_lines, first_look
-from jobs.repair.hand_over import SUFFIXES
 from jobs.report.files.result_files import replicas_json
 from jobs.report.pages.hand_over_page import hand_over_text
 from jobs.report.pages.report_html import PageContext
@@ -45,6 +44,7 @@ from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed
 from jobs.tasks.threads_or_spark import run_tasks_for
 from schemas.rows import DOUBT, NAMED, AuditOutcome
+from schemas.store_names import BESIDE
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.audit.outcome.safety import holds_nothing
@@ -96,7 +96,7 @@ def run(command: Command) -> int:
 
 def _left(asked: AskedRescue) -> str:
     """Return a clause on the files that an interrupted rescue leaves."""
-    found = [path for path in (asked.target, asked.folder, *(asked.target + end for end in SUFFIXES)) if os.path.lexists(path)]
+    found = [path for path in (asked.target, asked.folder, *(asked.target + end for end in BESIDE)) if os.path.lexists(path)]
     if not found:
         return "nothing is left of it"
     new = "the new store is in place and complete" if asked.target in found else "there is no new store"

@@ -17,7 +17,6 @@ from jobs.cli import argument_places
 from jobs.cli.option_values import release as read_release
 from jobs.cli.options import Command
 from jobs.cli.stores import StoreArgument, named_stores
-from jobs.repair.hand_over import SUFFIXES
 from jobs.repair.repair_request import donor_of, target_of
 from jobs.report.texts.text import bytes_text, printable
 from jobs.runtime.output import OutputFolder
@@ -83,7 +82,6 @@ def first_look(command: Command) -> AskedRescue:
         given["--to"] = copy.rstrip("/") + NEW
     bare = named_stores([copy], {name: value for name, value in given.items() if name not in ("--release", "--broker-conf")})[0]
     target = target_of(given["--to"], bare)
-    _refuse_leftovers(target, given["--to"])
     location = StoreLocation(bare.path, bare.parts)
     listing = list_store(location)  # raises where there is no store
     signs = broker_signs(bare.path, listing.files)
@@ -101,12 +99,6 @@ def first_look(command: Command) -> AskedRescue:
             f" ({bytes_text(free)}) are free there; make room, or name a folder on another disk with --to"
         )
     return AskedRescue(store, target, donor, assumed, warnings, needed, free)
-
-
-def _refuse_leftovers(target: str, text: str) -> None:
-    for suffix in SUFFIXES:
-        if os.path.lexists(target + suffix):
-            raise UsageError(f"--to {text!r}: {target + suffix!r} is left from another new store; name another folder")
 
 
 def _free_bytes(target: str) -> int:

@@ -6,7 +6,6 @@ that the copy still holds, for a producer to send again.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -17,7 +16,7 @@ from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import value_text
 from jobs.runtime.output import OutputFolder
 from schemas.rows import Row
-from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+from schemas.store_names import PAGE_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
 from store_io.base.java_properties import parse_properties
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.read_settings import given_settings
@@ -28,10 +27,6 @@ from store_io.repair.repair_copy import mode_beside
 from store_io.repair.repair_report import written_files
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
-
-PAGE, UNSAVED, RESEND = ".handover.html", ".unsaved.jsonl", ".resend.jsonl"
-SUFFIXES = (REPORT_SUFFIX, PAGE, UNSAVED, RESEND)
-"""Of the files beside a new store."""
 
 _PLACES = "storePathRootDir", "storePathCommitLog", "storePathConsumeQueue", "storePathIndex"
 
@@ -46,7 +41,9 @@ def hand_over(
     """
     beside = _Beside(request.target, request.place, mode_beside(request.location))
     named = beside.write_names(outcome)
-    files = HandOverFiles(request.place + REPORT_SUFFIX, request.place + PAGE, beside.written(UNSAVED), beside.written(RESEND))
+    files = HandOverFiles(
+        request.place + REPORT_SUFFIX, request.place + PAGE_SUFFIX, beside.written(UNSAVED_SUFFIX), beside.written(RESEND_SUFFIX)
+    )
     unsaved, ends = outcome.unsaved, outcome.ends
     plan = request.plan
     changed = [
@@ -83,7 +80,7 @@ def hand_over(
         ends=ends.shown if ends is not None else (),
         queues=ends.count if ends is not None else 0,
     )
-    beside.write(PAGE, hand_over_html(handed))
+    beside.write(PAGE_SUFFIX, hand_over_html(handed))
     return handed
 
 
@@ -108,9 +105,6 @@ class _Beside:
         self._place, self._name, self._mode = place, os.path.basename(target), mode
         self._folder = OutputFolder(os.path.dirname(target))
         self._written: set[str] = set()
-        for suffix in (PAGE, UNSAVED, RESEND):  # of an earlier store of this name
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(target + suffix)
 
     def write(self, suffix: str, chunks: Iterable[str]) -> None:
         self._folder.write(self._name + suffix, chunks, self._mode)
@@ -129,7 +123,7 @@ class _Beside:
         if unsaved is None:
             return first
         if unsaved.cut:
-            self.write(RESEND, (row_line(row) for row in cut_rows(unsaved)))
+            self.write(RESEND_SUFFIX, (row_line(row) for row in cut_rows(unsaved)))
 
         def lines() -> Iterator[str]:
             for rows in (missing_rows(unsaved), map(_name_of, cut_rows(unsaved))):
@@ -139,7 +133,7 @@ class _Beside:
                     yield row_line(row)
 
         if unsaved.missing or unsaved.cut:
-            self.write(UNSAVED, lines())
+            self.write(UNSAVED_SUFFIX, lines())
         return first
 
 

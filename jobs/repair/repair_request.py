@@ -15,6 +15,7 @@ from jobs.cli.stores import StoreArgument
 from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed, OutputFolder
 from schemas.rows import NAMED
+from schemas.store_names import BESIDE
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
@@ -111,7 +112,22 @@ def target_of(text: str, store: StoreArgument) -> str:
     if not os.path.isdir(os.path.dirname(target)):
         raise UsageError(f"--to {text!r}: there is no folder {os.path.dirname(target)!r}")
     argument_places.refuse_inside(target, "--to", store.roots)
+    _refuse_beside(target, text)
     return target
+
+
+def _refuse_beside(target: str, text: str) -> None:
+    """Raise UsageError, naming the files, if some lie beside the target as beside a new store.
+
+    They may be the only list of messages to be sent again.
+    """
+    found = [path for path in (target + suffix for suffix in BESIDE) if os.path.lexists(path)]
+    if found:
+        are = "is" if len(found) == 1 else "are"
+        raise UsageError(
+            f"--to {text!r}: {' and '.join(map(repr, found))} {are} left from another new store, and nothing is replaced;"
+            " keep them elsewhere, or name another folder"
+        )
 
 
 def _plan(path: str) -> RepairPlan:

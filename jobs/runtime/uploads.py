@@ -139,8 +139,10 @@ class _S3Target:
         for name in (self._files.root + suffix for suffix in beside):
             found += [key for key, _, _ in self._listed(name) if key == name]
         if found:
-            left = "an upload that was not finished" if found[0].endswith(f"/{UPLOAD_MARK}") else repr(found[0])
-            raise UsageError(f"--to {text!r}: holds {left}; nothing is replaced: remove it, or name another folder")
+            broken = found[0].endswith(f"/{UPLOAD_MARK}")
+            left = "an upload that was not finished" if broken else " and ".join(map(repr, found))
+            act = "remove it" if broken else "keep that elsewhere"
+            raise UsageError(f"--to {text!r}: holds {left}; nothing is replaced: {act}, or name another folder")
 
     def put(self, folder: str, last: Sequence[str] = ()) -> None:
         files = _files(folder, last)
@@ -266,13 +268,17 @@ class _HdfsTarget:
         self.uri = f"hdfs://{self._files.server}{self._path}"
 
     def check_new(self, text: str, beside: Sequence[str] = ()) -> None:
+        found = []
         for path in (self._path, *(self._path + suffix for suffix in beside)):
-            with failing(f"hdfs://{self._files.server}{path}", "cannot be looked up"):
-                try:
-                    hdfs_client(self._files.server).get_file_info(path)
-                except FileNotFoundError:
-                    continue
-            raise UsageError(f"--to {text!r}: {path!r} is there; nothing is replaced: remove it, or name another folder")
+            with (
+                failing(f"hdfs://{self._files.server}{path}", "cannot be looked up"),
+                contextlib.suppress(FileNotFoundError),
+            ):
+                hdfs_client(self._files.server).get_file_info(path)
+                found.append(repr(path))
+        if found:
+            there = f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} there"
+            raise UsageError(f"--to {text!r}: {there}; nothing is replaced: keep that elsewhere, or name another folder")
 
     def put(self, folder: str, last: Sequence[str] = ()) -> None:
         around, _, name = self._path.rpartition("/")

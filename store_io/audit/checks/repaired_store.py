@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from schemas.finding_codes import CATALOGUE, Code, Part, Stays
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, Row, SegmentSummary
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import COMMITLOG
+from schemas.store_names import COMMITLOG, REPORT_SUFFIX
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.broker.message_verdict import VALID
@@ -32,7 +32,6 @@ from store_io.source.segment_window import SegmentWindow
 if TYPE_CHECKING:  # pages word its note, and need no decoder for that
     from store_io.model.evidence import Evidence
 
-REPORT_SUFFIX = ".repair.json"
 HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, which have no bound
 HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail", "stays", "healed_at", "emptied")
 NOT_KNOWN = "messages whose number is not known"

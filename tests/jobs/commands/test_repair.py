@@ -23,6 +23,7 @@ from jobs.commands import repair as repair_command
 from jobs.repair import hand_over
 from jobs.report.texts.text import CLEAR_LINE
 from jobs.tasks.threads_or_spark import run_tasks_for
+from schemas.store_names import BESIDE
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
 from store_io.model.audit_request import AuditRequest
@@ -107,6 +108,25 @@ def test_targets_that_are_refused(store: Path, tmp_path: Path, capsys: pytest.Ca
     ):
         assert typed(store, "--to", str(target)) == 2
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [(), ("--dry-run",), ("--policy", "salvage")])
+@pytest.mark.parametrize("left", [(suffix,) for suffix in BESIDE] + [(), BESIDE])
+def test_the_files_of_another_repair_are_named_and_stay(
+    left: tuple[str, ...], words: tuple[str, ...], store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The list of messages to be sent again may be the only one."""
+    for suffix in left:
+        (tmp_path / f"new{suffix}").write_text("first")
+    (tmp_path / "new.other").write_text("another file")
+    (tmp_path / "newer.resend.jsonl").write_text("another store's")
+    before = content(tmp_path)
+    code = typed(store, "--to", str(tmp_path / "new"), *words)
+    said = capsys.readouterr().err
+    assert code == (2 if left else 0)
+    assert [suffix for suffix in BESIDE if f"'{tmp_path}/new{suffix}'" in said] == list(left)
+    after = content(tmp_path)
+    assert {name: after[name] for name in before} == before and (not left or after == before)
 
 
 def test_arguments_that_contradict_the_plan(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,8 +17,8 @@ import pytest
 from jobs import entry
 from jobs.commands import rescue
 from jobs.repair import first_look
-from jobs.repair.hand_over import SUFFIXES
 from schemas.advice import Advice, Cause, Gap, Step
+from schemas.store_names import BESIDE
 from store_io.kinds.config.rebuild import config_changes
 from store_io.kinds.config.texts.table_forms import Form
 from store_io.repair import ways
@@ -78,7 +78,7 @@ def test_a_rescue_in_two_lines(store: Path, capsys: pytest.CaptureFixture[str]) 
     assert report["steps_from"] == "plan" and report["consistent"]
     assert typed(store, "--yes") == 2 and "exists" in capsys.readouterr().err
     shutil.rmtree(new)
-    assert typed(store) == 2 and "is left from another new store" in capsys.readouterr().err
+    assert typed(store) == 2 and "are left from another new store" in capsys.readouterr().err
 
 
 def test_a_consistent_copy_needs_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +188,7 @@ def test_messages_that_policy_broker_cuts_are_named_and_can_be_sent_again(store:
     words = ["repair", str(store / "store"), "--plan", plan, "--to", str(store / "new"), "--policy", "broker"]
     assert entry.main(words) == 0
     modes = {path.name: path.stat().st_mode & 0o777 for path in store.glob("new.*")}
-    assert modes == {f"new{suffix}": 0o600 for suffix in SUFFIXES}
+    assert modes == {f"new{suffix}": 0o600 for suffix in BESIDE}
     report = json.loads((store / "new.repair.json").read_text())
     lines = [json.loads(line) for line in (store / "new.resend.jsonl").read_text().splitlines()]
     named = unsaved(store / "new.unsaved.jsonl")

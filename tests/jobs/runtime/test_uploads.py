@@ -182,6 +182,9 @@ def test_places_that_are_refused(server: S3Server) -> None:
     other = target_of(f"s3://{BUCKET}/other")
     with pytest.raises(UsageError, match=r"holds 'other\.repair\.json'"):
         other.check_new("given", [".repair.json"])
+    server.put("other.resend.jsonl", b"x")
+    with pytest.raises(UsageError, match=r"holds 'other\.repair\.json' and 'other\.resend\.jsonl'; .* keep that elsewhere"):
+        other.check_new("given", [".repair.json", ".handover.html", ".resend.jsonl"])
     other.check_new("given", [".handover.html"])
     for uri, said in ((f"s3://{BUCKET}", "a bucket alone"), ("gs://bucket/x", "a folder of this machine")):
         with pytest.raises(UsageError, match=said):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.report.files.json_text import document
-from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+from schemas.store_names import REPORT_SUFFIX
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.answers.repaired import numbers, plan_of, previewed, repaired
