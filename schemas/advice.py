@@ -31,6 +31,10 @@ class RefusalKind(StrEnum):
     EXT_UNIT_UNWRITTEN = auto()
     LIGHT_OFFSET = auto()
     # A DLedger group.
+    LEDGER_LINE_MISSING = auto()
+    LEDGER_SELF_ID = auto()
+    LEDGER_PEERS = auto()
+    LEDGER_AND_CONTROLLER = auto()
     LEDGER_FILE_IS_FOLDER = auto()
     LEDGER_FILE_LENGTH = auto()
     LEDGER_FILES_APART = auto()
@@ -83,7 +87,7 @@ class Refusal:
     """Why a broker does not start on a store, or not with a part of it.
 
     path: the file or folder to blame, below the store; "" if none is, as when a setting is.
-    setting: the line of broker.conf to correct, as `key=value`; "" if no line is at fault.
+    setting: the line of broker.conf to correct, as `key=value`, or the key of a line to add; "" if no line is at fault.
     expected, actual: the two values; None if there is no such value.
     position: in the file, -1 without one.
     phy_offset: of the message or record at fault, -1 without one.
@@ -101,8 +105,9 @@ class Refusal:
 
     @property
     def correct_line(self) -> Advice | None:
-        """Return the advice to correct the line of broker.conf that stops the start: no repair and no other copy helps."""
-        return Advice(Step.CORRECT_LINE, (self.setting,)) if self.setting else None
+        """Return the advice to correct or add the line of broker.conf that stops the start: no repair and no other copy helps."""
+        step = Step.ADD_LINE if self.kind == RefusalKind.LEDGER_LINE_MISSING else Step.CORRECT_LINE
+        return Advice(step, (self.setting,)) if self.setting else None
 
 
 class Step(StrEnum):
@@ -154,6 +159,8 @@ class Step(StrEnum):
     UNUSED_TABLE = auto()
     # Settings.
     CORRECT_LINE = auto()  # the line as `key=value`
+    ADD_LINE = auto()  # the key of the line
+    READ_WITH_LINES = auto()  # the folder of a log; lines as `key=value`, with which a start reads it
     SWITCH_OFF = auto()  # a setting that asks for what older messages lack
     OWN_CONF = auto()
     OWN_CONF_OR_NONE = auto()
@@ -265,10 +272,7 @@ class Cause(StrEnum):
     CONTROLLER_DUPLICATION = "controller_duplication"
     CONTROLLER_RECHECK = "controller_recheck"
     CONTROLLER_LEDGER = "controller_ledger"
-    LEDGER_NOT_NAMED = "ledger_not_named"
     LEDGER_SEVERAL = "ledger_several"  # the folders
-    LEDGER_WITHOUT_NODE = "ledger_without_node"
-    LEDGER_OTHER_NODE = "ledger_other_node"
     LEDGER_DATA_PATHS = "ledger_data_paths"  # the setting's value
     LEDGER_ROCKSDB = "ledger_rocksdb"
     LEDGER_OLD_LOG = "ledger_old_log"

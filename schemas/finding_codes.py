@@ -61,6 +61,7 @@ class Code(StrEnum):
     REPLICA_HOLDS = "replica_holds"
     REPLICA_DISPUTES = "replica_disputes"
     REPLICA_DIVERGED = "replica_diverged"
+    MESSAGES_NOT_READ = "messages_not_read"
     BROKER_REFUSES = "broker_refuses"
     BROKER_DROPS_MESSAGES = "broker_drops_messages"
     BROKER_SKIPS_MESSAGES = "broker_skips_messages"
@@ -394,6 +395,10 @@ _ROWS = (
                 "Choose a master with replicas.json, then send the other copy's messages again.",
                 follows="Whichever copy becomes master, consumers do not get the messages that only the other one holds."),
     # ---- what a broker would do -------------------------------------------------------------------------------------
+    FindingCode(Code.MESSAGES_NOT_READ, LOSS, Part.START, Cure.BY_HAND,
+                "Messages of this copy lie in a log that a start under these settings does not read. The start makes the queues"
+                " fit the log that it reads, and deletes those of these messages.",
+                "Put the lines that the message names into broker.conf and audit again."),
     FindingCode(Code.BROKER_REFUSES, LOSS, Part.START, Cure.LEAVE_OUT, wrong_size_of=Part.LOG | Part.QUEUE,
                 meaning="The release would not start on this copy.",
                 step="Repair this copy: a repair removes the cause."),

@@ -12,5 +12,6 @@
 * `dledger`: the log of a DLedger group.
 * `controller`: what controller mode keeps beside the store.
 * `compaction`: the logs of compacted topics.
+* `unread`: logs that a start does not read under the settings that were named.
 * `tiered`: what the metadata of a tiered store claims.
 """

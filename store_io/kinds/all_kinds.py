@@ -28,6 +28,7 @@ from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.tiered.tiered_store import TIERED, tiered_store
 from store_io.kinds.timers.timer_findings import timer_entry_findings, timer_findings, timers_not_judged
 from store_io.kinds.timers.timer_kind import TIMERS
+from store_io.kinds.unread.unread_kind import UNREAD, unread_findings
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind
 
@@ -60,6 +61,7 @@ ROOMS = (
         not_judged=files_not_judged,
     ),
     Room(LEDGER, log_checks=(entry_chain, ledger_index, ledger_terms)),
+    Room(UNREAD, checks=(unread_findings,)),
     Room(QUEUES, log_checks=(queue_entries,)),
     Room(ROCKS_QUEUES, log_checks=(queue_database, queue_twins)),
     Room(INDEX, checks=(unindexed,)),

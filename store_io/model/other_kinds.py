@@ -10,7 +10,7 @@ from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.broker.queues.combination import combination_refusal, reads_rocksdb
 from store_io.broker.queues.start_databases import keeps_other_tables
 from store_io.broker.releases import ROCKSDB_STORE_TYPE, BrokerRules
-from store_io.broker.settings.ledger_files import ledger_folder, ledger_folders
+from store_io.broker.settings.ledger_files import ledger_folder, ledger_folders, settings_refusal
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
@@ -95,19 +95,12 @@ def _beside_combined(rules: BrokerRules) -> Iterable[Gap]:
 def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[Gap]:
     """Yield gaps of DLedger's logs in this copy that cannot be judged."""
     folders, own = ledger_folders(listing.files, with_data=True), ledger_folder(rules)
-    if not rules.value("enableDLegerCommitLog"):
-        for folder in folders:
-            yield Gap(Cause.LEDGER_NOT_NAMED, folder)
+    if not rules.value("enableDLegerCommitLog") or settings_refusal(rules):
         return
     if rules.controller_mode:
         yield Gap(Cause.CONTROLLER_LEDGER)
-    if not own and folders:
+    if not own:
         yield Gap(Cause.LEDGER_SEVERAL, values=(", ".join(folders),))
-    elif not own:
-        yield Gap(Cause.LEDGER_WITHOUT_NODE)
-    elif own not in folders:  # beside the node's own log the others are only named (`other_ledgers`)
-        for folder in folders:
-            yield Gap(Cause.LEDGER_OTHER_NODE, folder)
     path = str(rules.value("storePathDLedgerCommitLog"))
     if path and rules.ledger_data_path and own in folders and "," in path:
         yield Gap(Cause.LEDGER_DATA_PATHS, values=(path,))

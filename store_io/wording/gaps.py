@@ -168,13 +168,9 @@ _WORDS: Mapping[Cause, str | Callable[[Gap], str]] = {
     " not modelled",
     Cause.CONTROLLER_RECHECK: "recheckReputOffsetFromCq=true beside enableControllerMode=true: the two together are not modelled"
     " before 5.1.1",
-    Cause.CONTROLLER_LEDGER: "enableDLegerCommitLog=true and enableControllerMode=true: a broker refuses both together",
-    Cause.LEDGER_NOT_NAMED: "{path}/: a DLedger CommitLog, although broker.conf says enableDLegerCommitLog=false: it was"
-    " not read",
+    Cause.CONTROLLER_LEDGER: "enableDLegerCommitLog=true and enableControllerMode=true: the two together are not modelled before"
+    " 5.1.1",
     Cause.LEDGER_SEVERAL: "{0}: logs of several DLedger nodes; name with dLegerSelfId in broker.conf whose is meant",
-    Cause.LEDGER_WITHOUT_NODE: "enableDLegerCommitLog=true: without dLegerSelfId in broker.conf nobody knows which DLedger log is"
-    " meant",
-    Cause.LEDGER_OTHER_NODE: "{path}/: the log of another DLedger node, which was not read",
     Cause.LEDGER_DATA_PATHS: f"{_LEDGER}={{0}}: data files outside of the node's own folder are not read",
     Cause.LEDGER_ROCKSDB: "ConsumeQueues in RocksDB beside a DLedger CommitLog: not modelled before 5.3.2",
     Cause.LEDGER_OLD_LOG: "{path}/: a log from before DLedger, with index or transactions in rocksdbstore/: not modelled",

@@ -28,6 +28,18 @@ _TEXTS = {
         "{path}: the unit at {position}, to which the queue's last ext address leads, is longer than what is written"
     ),
     RefusalKind.LIGHT_OFFSET: ("{path}: the message at physical offset {at} names the LMQ offset {actual!r}, which is no number"),
+    RefusalKind.LEDGER_LINE_MISSING: (
+        "enableDLegerCommitLog=true without {expected} in broker.conf: the broker ends before it loads its store"
+    ),
+    RefusalKind.LEDGER_SELF_ID: (
+        "dLegerSelfId={actual}: the broker takes what follows its first letter for a number, and ends as it is none"
+    ),
+    RefusalKind.LEDGER_PEERS: (
+        "dLegerPeers={actual}: names no address with a port for this node, dLegerSelfId={expected}, so the broker ends"
+    ),
+    RefusalKind.LEDGER_AND_CONTROLLER: (
+        "enableDLegerCommitLog=true and enableControllerMode=true: the broker ends before it loads its store"
+    ),
     RefusalKind.LEDGER_FILE_IS_FOLDER: (
         "{path}: a directory, where DLedger expects a file of {expected:,} bytes: it ends the process"
     ),

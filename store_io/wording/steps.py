@@ -73,6 +73,13 @@ def _fix_offsets(offsets: str | int, groups: str | int) -> str:
     return f"{count_text(int(offsets), 'offset')} of {count_text(int(groups), 'group')} {lie}: repair with --fix-offsets."
 
 
+def _read_with_lines(folder: str | int, *lines: str | int) -> str:
+    return (
+        f"Put {' and '.join(map(str, lines))} into broker.conf, with the other lines of that mode as this broker had them, and"
+        f" audit again. If nobody needs the messages in {folder}/ any more, move {folder}/ out of the copy and audit again."
+    )
+
+
 def _switch_off(setting: str | int) -> str:
     return (
         f"First set {setting}=false in broker.conf and audit again: messages that were written before it was switched on lack the"
@@ -146,6 +153,8 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.TRANSACTIONS_AHEAD: "Nothing to do: after a power loss RocksDB may be ahead of the log.",
     Step.UNUSED_TABLE: "Nothing: a broker that was killed may leave a table that it was writing, or that it no longer used.",
     Step.CORRECT_LINE: "Correct this line of broker.conf, the copy is not at fault: {0}.",
+    Step.ADD_LINE: "Add the line {0}=... to broker.conf, as this broker had it, and audit again: the copy is not at fault.",
+    Step.READ_WITH_LINES: _read_with_lines,
     Step.SWITCH_OFF: _switch_off,
     Step.OWN_CONF: _OWN_CONF,
     Step.OWN_CONF_OR_NONE: f"{_OWN_CONF} Without --broker-conf the audit takes sizes from the files; a broker that starts with"

@@ -190,7 +190,8 @@ def withheld_by(outcome: AuditOutcome) -> Advice | None:
 
 def _empties(outcome: AuditOutcome) -> bool:
     """Say whether a repair of this store, which differs, would keep no message."""
-    return outcome.exit_code in (DERIVED, LOST) and outcome.plan.get("broker") is not None and _nothing_left(outcome)
+    known = outcome.plan.get("broker") is not None and outcome.no_repair is None
+    return outcome.exit_code in (DERIVED, LOST) and known and _nothing_left(outcome)
 
 
 def no_repair_goes(outcome: AuditOutcome) -> str:

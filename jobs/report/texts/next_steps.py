@@ -82,6 +82,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     config_stays = bool(going) and not any(FIX_CONFIG in one.options for one in going)
     heals = any(one.healed for one in going[:1])
     first, steps = "", _of_unread(outcome)
+    if advised is not None and advised.step == Step.READ_WITH_LINES:  # no matter of a repair
+        first, withheld = advice_text(advised), ""
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
             step = finding.next

@@ -31,6 +31,7 @@ from store_io.audit.outcome.safety import (
     mended_by_a_start,
     named_sentences,
     no_config,
+    not_read_by_start,
     setting_at_fault,
     setting_that_cuts,
     timers_lost,
@@ -226,6 +227,13 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             damaged = f"Do not start this copy: {fault}, and not all of it could be audited"
             why = tuple(outcome.incomplete[:5]) or ("What this release would do here is not modelled.",)
             return _NOT_KNOWN if start == Start.NOT_KNOWN else damaged, why
+        case Start.READS_OTHERS:
+            unread = not_read_by_start(outcome)
+            settings = names_text(list(dict.fromkeys(f.actual for f in unread if f.actual)))
+            others = [f"{f.message[:1].upper()}{f.message[1:]}." for f in unread[1:]]
+            refused = _refusal(outcome) if outcome.refusal is not None else ()
+            first = "".join(f.message for f in unread[:1])
+            return f"Do not start this copy with {settings or 'this broker.conf'}: {first}", (*others, *refused)
         case Start.REFUSES:
             return f"RocketMQ {outcome.release} does not start on this copy", tuple(_refusal(outcome))
         case Start.CUTS:

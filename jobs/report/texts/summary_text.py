@@ -50,6 +50,7 @@ from store_io.audit.outcome.safety import (
     lacks_of,
     lost_of,
     named_notes,
+    not_read_by_start,
     setting_that_cuts,
 )
 from store_io.audit.outcome.verdict import names_first_gap
@@ -185,9 +186,10 @@ def _sound(outcome: AuditOutcome) -> str:
 def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
     messages, size = lost_of(outcome)
     timers = [_row("Timers", words) for words in timer_words(outcome)]
+    unread = [line for finding in not_read_by_start(outcome)[:_LINES] for line in _rows("Loses", printable(finding.message))]
     if not messages and not outcome.loss.get("groups") and not outcome.loss.get("delay_levels"):
-        return timers or [_row("Loses", "nothing")]
-    lines = [_row("Loses", paint(RED, count_text(messages, "message")) + f", {bytes_text(size)}")]
+        return [*unread, *timers] or [_row("Loses", "nothing")]
+    lines = [*unread, _row("Loses", paint(RED, count_text(messages, "message")) + f", {bytes_text(size)}")]
     topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
     for topic in topics[:_LINES]:
         when = span_text(topic["first_store_time"], topic["last_store_time"])

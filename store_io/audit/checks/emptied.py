@@ -33,6 +33,7 @@ from store_io.base.wording import count_text
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import StoreConfig
+from store_io.kinds.unread.unread_kind import holds_unread
 from store_io.model.evidence import Evidence
 from store_io.source.byte_source import name_of, shown
 from store_io.source.store_dir import is_foreign
@@ -46,6 +47,8 @@ def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_M
 def empty_findings(evidence: Evidence) -> list[Finding]:
     """Return the finding on a copy whose log was all read and holds neither a message nor damage. Any other copy has none."""
     if not evidence.log_whole or evidence.unread or log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED)) is not None:
+        return []
+    if holds_unread(evidence):
         return []
     shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy[CONFIG].tables))
     if not shown and not offsets:
@@ -112,7 +115,7 @@ def shrunk_findings(
     is empty, or a segment of both begins alike; else the finding is a note, as another store may have lain there.
     segments_before: the earlier run's rows of `segments` of this store; asked for only if they matter.
     """
-    if furthest is None or not evidence.end_is_known or _is_another_folder(evidence, furthest):
+    if furthest is None or not evidence.end_is_known or holds_unread(evidence) or _is_another_folder(evidence, furthest):
         return []
     end = log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED))
     if end is not None and (furthest.log_end is None or end >= furthest.log_end):

@@ -13,6 +13,7 @@ from schemas.rows import EXTENT_DAMAGED, Finding, QueueKey, SegmentSummary
 from schemas.severity_cases import Case, severity_in
 from store_io.base.wording import count_text
 from store_io.broker.releases import BrokerRules
+from store_io.kinds.unread.unread_kind import lies_in_unread
 from store_io.log.records.framing import framing_of
 from store_io.model import log_map as lm
 from store_io.model.evidence import Evidence
@@ -35,7 +36,8 @@ def lost_messages(evidence: Evidence) -> list[Finding]:
         live = live_copy(results, log, evidence.copy.unclean, flushed_further, copied)
     else:  # DLedger's own files say which entries are missing; headers lie between its messages, so that any two leave a hole
         live = LiveCopy(unwritten=copied)
-    return lost_findings(results, evidence.segments, log, live, evidence.copy.rules)
+    found = lost_findings(results, evidence.segments, log, live, evidence.copy.rules)
+    return [f for f in found if f.code != Code.SEGMENT_MISSING or not lies_in_unread(evidence, f.phy_offset)]
 
 
 def lost_findings(

@@ -125,6 +125,7 @@ class Start(Enum):
 
     NOT_KNOWN_OF_DAMAGED = auto()  # the log is damaged, and what the release would do is not known
     NOT_KNOWN = auto()
+    READS_OTHERS = auto()  # the settings keep it from messages of the copy
     REFUSES = auto()
     CUTS = auto()  # valid messages, or it hangs at a gap
     LEAVES_UNSERVED = auto()  # valid messages, without a queue entry, or timer messages that are never delivered
@@ -142,6 +143,7 @@ class Start(Enum):
 _SAFETY_OF = {
     Start.NOT_KNOWN_OF_DAMAGED: Safety.STOP,
     Start.NOT_KNOWN: Safety.UNKNOWN,
+    Start.READS_OTHERS: Safety.STOP,
     Start.REFUSES: Safety.REFUSES,
     Start.CUTS: Safety.STOP,
     Start.LEAVES_UNSERVED: Safety.STOP,
@@ -188,7 +190,11 @@ def decide(outcome: AuditOutcome) -> Decision:
     """Return how safe a start of the copy is, and what decides it."""
     start = start_of(outcome)
     alone = _SAFETY_OF[start]
-    if is_emptied(outcome) and (not outcome.messages or start in (Start.MISSING, Start.DAMAGED, Start.LOSES_CONFIG)):
+    if (
+        start != Start.READS_OTHERS
+        and is_emptied(outcome)
+        and (not outcome.messages or start in (Start.MISSING, Start.DAMAGED, Start.LOSES_CONFIG))
+    ):
         alone = Safety.GONE
     lacking = as_master(outcome.replicas, outcome.name)
     in_group = alone
@@ -227,6 +233,8 @@ def start_of(outcome: AuditOutcome) -> Start:
     """Return the effect of a start on the copy by itself. Facts that an earlier audit saw are left out here."""
     broker = outcome.plan.get("broker")
     damaged = is_damaged(outcome)
+    if not_read_by_start(outcome):
+        return Start.READS_OTHERS
     if broker is None:
         return Start.NOT_KNOWN_OF_DAMAGED if damaged or entries_lost(outcome) else Start.NOT_KNOWN
     if not broker.get("starts"):
@@ -252,9 +260,15 @@ def start_of(outcome: AuditOutcome) -> Start:
 
 
 def is_damaged(outcome: AuditOutcome) -> bool:
-    """Say whether something is lost besides a refused start and entries of config/."""
-    of_config = sum(f.severity == LOSS and f.code == Code.CONFIG_TABLE_LOST for f in outcome.findings)
-    return outcome.counts.get(LOSS, 0) > counted(outcome, Code.BROKER_REFUSES) + of_config
+    """Say whether something is lost besides a refused start, entries of config/ and what the settings keep from being read."""
+    others = sum(f.severity == LOSS and f.code in (Code.CONFIG_TABLE_LOST, Code.MESSAGES_NOT_READ) for f in outcome.findings)
+    return outcome.counts.get(LOSS, 0) > counted(outcome, Code.BROKER_REFUSES) + others
+
+
+def not_read_by_start(outcome: AuditOutcome) -> list[Finding]:
+    """Return the findings on messages of the copy that a start does not read under these settings; the most messages first."""
+    found = [f for f in outcome.findings if f.code == Code.MESSAGES_NOT_READ and f.severity == LOSS]
+    return sorted(found, key=lambda f: (-f.count, f.file))
 
 
 def entries_lost(outcome: AuditOutcome) -> str:

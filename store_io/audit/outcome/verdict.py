@@ -19,6 +19,7 @@ from store_io.audit.outcome.safety import (
     lost_of,
     named_sentences,
     no_config,
+    not_read_by_start,
     setting_that_cuts,
     start_of,
     timers_lost,
@@ -109,6 +110,11 @@ def _verdict(outcome: AuditOutcome) -> str:
     if start in _NOT_KNOWN:
         why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
         return f"What RocketMQ {release} would do on this copy is not known: {why}"
+    if unread := not_read_by_start(outcome):
+        settings = names_text(list(dict.fromkeys(f.actual for f in unread if f.actual)))
+        does = f"would not start on this copy: {refusal_sentence(outcome.refusal)}" if outcome.refusal else _start_beside(outcome)
+        said = "; ".join(f.message for f in unread)
+        return f"RocketMQ {release} {does}{f'. With {settings}, ' if settings else ': '}{said}"
     if outcome.refusal is not None:
         return f"RocketMQ {release} would not start on this copy: {refusal_sentence(outcome.refusal)}"
     lost, _ = lost_of(outcome)
@@ -139,6 +145,16 @@ def _verdict(outcome: AuditOutcome) -> str:
     if outcome.complete and outcome.not_judged:
         judged = "all that was judged"
     return f"RocketMQ {release} would start on this copy and lose nothing; {judged} is consistent"
+
+
+def _start_beside(outcome: AuditOutcome) -> str:
+    """Return what a start does that reads another log than the one with messages: that is said of it, and what it deletes."""
+    broker = outcome.plan["broker"]
+    if broker is None:
+        return "would read another log of this copy"
+    deleted = len(broker["deleted_files"])
+    more = f" and delete {count_text(deleted, 'file')}" if deleted else ""
+    return f"would start{more}"
 
 
 def _losing(outcome: AuditOutcome, lost: int) -> str:

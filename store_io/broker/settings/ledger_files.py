@@ -17,6 +17,8 @@ from store_io.broker.releases import BrokerRules
 from store_io.source.byte_source import name_of
 from store_io.source.store_dir import DLEDGER
 
+_ENABLED = "enableDLegerCommitLog"
+
 
 @dataclass
 class LedgerFiles:
@@ -38,12 +40,34 @@ class LedgerFiles:
 def ledger_folder(rules: BrokerRules) -> str:
     """Return the group's folder below the store's root. "" if the broker has no DLedger log, or nobody knows its own id."""
     self_id = str(rules.value("dLegerSelfId"))
-    return f"{layout.FOLDER_PREFIX}{self_id}" if rules.value("enableDLegerCommitLog") and self_id else ""
+    return f"{layout.FOLDER_PREFIX}{self_id}" if rules.value(_ENABLED) and self_id else ""
 
 
 def ledger_peers(dleger_peers: object) -> list[str]:
     """Return the nodes of the group, of which `dLegerPeers` names one after the other."""
     return [peer for peer in str(dleger_peers).split(";") if peer.strip()]
+
+
+def settings_refusal(rules: BrokerRules) -> Refusal | None:
+    """Return why a broker with a DLedger log ends over its settings alone, before it loads a store; None if it does not.
+
+    Settings that were inferred are not judged. Source: BrokerStartup.buildBrokerController; DLedgerCommitLog (constructor),
+    DLedgerConfig.initSelfAddress, MemberState (constructor), DLedgerRpcNettyService (constructor).
+    """
+    if not rules.value(_ENABLED) or rules.settings[_ENABLED].origin == "inferred":
+        return None
+    if rules.controller_mode and rules.refuses_ledger_with_controller:
+        return Refusal(RefusalKind.LEDGER_AND_CONTROLLER, setting="enableControllerMode=true")
+    self_id, peers = str(rules.value("dLegerSelfId")), str(rules.value("dLegerPeers"))
+    for key, value in (("dLegerSelfId", self_id), ("dLegerPeers", peers)):
+        if not value:
+            return Refusal(RefusalKind.LEDGER_LINE_MISSING, expected=key, setting=key)
+    if parse_number(self_id[1:], 32) is None:
+        return Refusal(RefusalKind.LEDGER_SELF_ID, actual=self_id, setting=f"dLegerSelfId={self_id}")
+    own = [address for node, _, address in (peer.partition("-") for peer in peers.split(";")) if node == self_id]
+    if not own or parse_number("".join(own[0].split(":")[1:2]), 32) is None:
+        return Refusal(RefusalKind.LEDGER_PEERS, expected=self_id, actual=peers, setting=f"dLegerPeers={peers}")
+    return None
 
 
 def ledger_folders(files: Iterable[StoreFile], with_data: bool = False) -> list[str]:

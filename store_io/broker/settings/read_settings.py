@@ -72,9 +72,9 @@ TAIL_WINDOW_BYTES = 1 << 20
 def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSource | None = None) -> dict[str, Setting]:
     """Return every modelled key: as broker.conf has it, or the release's default.
 
-    Without a broker.conf sizes, controller mode, queues, tables and other databases in RocksDB are taken as the files show them.
-    A broker whose file is silent about a size takes the default, whatever the files are (contract.md), so nothing is inferred
-    then.
+    Without a broker.conf sizes, DLedger's and controller mode, queues, tables and other databases in RocksDB are taken as the
+    files show them. A broker whose file is silent about a key takes the default, whatever the files are (contract.md), so nothing
+    is inferred then.
 
     broker_conf: the file's text; None without one. Keys that are not modelled are ignored. `broker_rules` settles what a release
     makes of a text; here it is as the newest one takes it.
@@ -101,7 +101,8 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
         tiered = listing.get(TIERED_METADATA)
         if tiered is not None and tiered.size:
             settings["messageStorePlugIn"] = Setting(TIERED_PLUG_IN, "inferred")
-    return settings | _ledger_settings(listing, settings)
+        settings |= _ledger_settings(listing)
+    return settings
 
 
 def read_given(broker_conf: str, release: str) -> dict[str, Any]:
@@ -147,17 +148,11 @@ def _offsets_of_light_queues(listing: StoreListing) -> bool:
     return light and not plain
 
 
-def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dict[str, Setting]:
-    """Return the settings that folders of DLedger groups show if no setting says otherwise.
-
-    So a log there is read, and not taken as missing.
-    """
+def _ledger_settings(listing: StoreListing) -> dict[str, Setting]:
+    """Return the settings that folders of DLedger groups show, so that a log there is read, and not taken as missing."""
     folders = ledger_folders(listing.files, with_data=True)
-    enabled = settings["enableDLegerCommitLog"]
-    found = {}
-    if folders and enabled.origin != "broker.conf":
-        enabled = found["enableDLegerCommitLog"] = Setting(True, "inferred")
-    if enabled.value and not settings["dLegerSelfId"].value and len(folders) == 1:
+    found = {"enableDLegerCommitLog": Setting(True, "inferred")} if folders else {}
+    if len(folders) == 1:
         found["dLegerSelfId"] = Setting(folders[0].removeprefix(FOLDER_PREFIX), "inferred")
     return found
 

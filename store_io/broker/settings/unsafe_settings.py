@@ -2,6 +2,7 @@
 what is written later is as much at risk as before.
 
 Source: MessageDecoder.checkMessageAndReturnSize, CommitLog.asyncPutMessage (5.0.0 to 5.5.0); docs/pitfalls.md C14, C15.
+DLedgerServer.handleAppend throws without a group (DLedger 0.2.2 to 0.3.2).
 """
 
 from __future__ import annotations
@@ -28,4 +29,7 @@ def unsafe_settings(rules: BrokerRules, conf: Mapping[str, str]) -> list[str]:
             "Set duplicationEnable=false, unless something else writes this log: as it is, the broker gives new messages no queue"
             " offset, so that consumers do not get them, and a start cuts those without DUP_INFO"
         )
+    if rules.settings["enableDLegerCommitLog"].origin == "broker.conf" and rules.value("enableDLegerCommitLog"):
+        if "dLegerGroup" not in conf:
+            found.append("Add the line dLegerGroup=...: as it is, the broker refuses each new message")
     return found

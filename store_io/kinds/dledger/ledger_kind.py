@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from schemas import dledger_layout as layout
-from schemas.advice import Advice, Cause, Gap, LedgerRows, Step
+from schemas.advice import Advice, Cause, Gap, LedgerRows, Refusal, Step
 from schemas.finding_codes import Code
 from schemas.rows import Finding, MappedFile
 from store_io.base.errors import StoreError
@@ -15,7 +15,7 @@ from store_io.base.tasks import Task
 from store_io.broker.loading import Tree, is_folder, numbered_files
 from store_io.broker.recovery import AskedRecovery
 from store_io.broker.releases import BrokerRules
-from store_io.broker.settings.ledger_files import ledger_folder
+from store_io.broker.settings.ledger_files import ledger_folder, settings_refusal
 from store_io.kinds.dledger.entry_walk import DataTask
 from store_io.kinds.dledger.ledger_chain import live_ends
 from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
@@ -25,7 +25,7 @@ from store_io.kinds.dledger.unit_reader import UnitTask, read_texts
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.facts.named_files import size_finding, unrecognised
-from store_io.model.kind import Kind, Opening
+from store_io.model.kind import Kind, Opening, Refusals
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import name_of
 from store_io.source.store_dir import UNREAD_KINDS
@@ -36,10 +36,12 @@ class LedgerParts:
     """The small files of a DLedger group, and its index. Empty without a group.
 
     index: the group's own index files whose names are numbers.
+    refusal: why the broker ends over its settings alone.
     """
 
     index: tuple[MappedFile, ...] = ()
     texts: LedgerTexts = field(default_factory=LedgerTexts)
+    refusal: Refusal | None = None
 
 
 @dataclass
@@ -57,15 +59,18 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
     task_types = (DataTask, UnitTask)
 
     def open(self, opening: Opening) -> LedgerParts:
-        ledger = opening.loaded.ledger
-        if ledger is None:
-            return LedgerParts()
+        ledger, refusal = opening.loaded.ledger, settings_refusal(opening.rules)
+        if ledger is None or refusal is not None:
+            return LedgerParts(refusal=refusal)
         index = tuple(numbered_files(opening.tree, f"{ledger.folder}/{layout.INDEX}"))
         try:
             return LedgerParts(index, read_texts(opening.source, opening.listing, ledger.folder, index))
         except StoreError as error:
             opening.gaps.cannot_read(error.gap())
             return LedgerParts(index)
+
+    def refusals(self, facts: LedgerParts) -> Refusals:
+        return Refusals(by_settings=facts.refusal)
 
     def name_findings(self, tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
         """Yield findings on index files that end the process of a node, or its load(). Data files are of the log."""

@@ -11,7 +11,7 @@ from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import field_position
-from tests.support.stores.dledger_stores import HEADER, LedgerStore, build, mixed
+from tests.support.stores.dledger_stores import CONF, HEADER, LedgerStore, build, mixed
 
 
 def explained(store: LedgerStore, phy_offset: int) -> Explanation:
@@ -68,7 +68,7 @@ def test_a_log_that_stops_the_start_has_no_end(tmp_path: Path) -> None:
 
 def test_the_older_part_of_a_mixed_store_is_not_read(tmp_path: Path) -> None:
     old, _ = mixed(tmp_path)
-    request = AuditRequest("store", StoreLocation(str(tmp_path)), "5.4.0", old.broker_conf + "enableDLegerCommitLog=true\n")
+    request = AuditRequest("store", StoreLocation(str(tmp_path)), "5.4.0", old.broker_conf + CONF)
     said = explain(request, old.records[3].at)
     assert said.stop is None and "reads nothing of this file" in said.start
     assert [c.who for c in said.checks] == ["audit"]

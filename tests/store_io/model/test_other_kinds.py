@@ -12,6 +12,13 @@ from store_io.source.store_dir import StoreListing
 from store_io.wording.gaps import gap_text
 from tests.support.handmade.evidence import listing_of, log_path
 
+GROUP = {
+    "enableDLegerCommitLog": Setting(True, "broker.conf"),
+    "dLegerSelfId": Setting("n0", "broker.conf"),
+    "dLegerPeers": Setting("n0-127.0.0.1:20911", "broker.conf"),
+}
+GROUP_OF = {None: {}, "enableControllerMode": {}, "enableDLegerCommitLog": GROUP}
+
 
 def listed(files: Mapping[str, int]) -> StoreListing:
     return listing_of({log_path(0): 8, **files})
@@ -47,7 +54,6 @@ def test_kinds_that_are_not_modelled_are_named(files: dict[str, int], word: str)
     ("key", "value", "word"),
     [
         ("storeType", "another", "storeType=another"),
-        ("enableDLegerCommitLog", True, "DLedger"),
     ],
 )
 def test_settings_name_them_too(key: str, value: object, word: str) -> None:
@@ -57,8 +63,7 @@ def test_settings_name_them_too(key: str, value: object, word: str) -> None:
 
 @pytest.mark.parametrize("named", [("storeType", "defaultRocksDB"), ("indexRocksDBEnable", True), ("transRocksDBEnable", True)])
 def test_tables_in_rocksdb_beside_a_log_from_before_dledger_are_not_modelled(named: tuple[str, object]) -> None:
-    group = {"enableDLegerCommitLog": True, "dLegerSelfId": "n0"}
-    settings = {name: Setting(value, "broker.conf") for name, value in group.items()}
+    settings = dict(GROUP)
     files = {"dledger-n0/data/00000000000000004096": 10}
     assert kinds_of(listed(files), broker_rules("5.5.0", settings)) == []
     settings[named[0]] = Setting(named[1], "broker.conf")
@@ -90,7 +95,7 @@ def test_queues_in_rocksdb_for_some_topics_alone_are_not_modelled(release: str, 
 @pytest.mark.parametrize("beside", [None, "enableControllerMode", "enableDLegerCommitLog"])
 def test_a_start_that_looks_at_queues_in_rocksdb_is_not_modelled(beside: str | None) -> None:
     """It is said once, whatever lies beside them."""
-    settings = {name: Setting(True, "broker.conf") for name in ("recheckReputOffsetFromCq", beside) if name}
+    settings = {name: Setting(True, "broker.conf") for name in ("recheckReputOffsetFromCq", beside) if name} | GROUP_OF[beside]
     in_files = kinds_of(listed({}), broker_rules("5.4.0", settings))
     assert not any("recheckReputOffsetFromCq" in sentence for sentence in in_files)
     settings["storeType"] = Setting("defaultRocksDB", "broker.conf")
@@ -138,21 +143,25 @@ def test_queues_in_rocksdb_are_modelled_where_the_settings_name_them() -> None:
 
 
 def test_logs_of_other_dledger_nodes_are_named_beside_this_ones_own() -> None:
-    rules = broker_rules(
-        settings={"enableDLegerCommitLog": Setting(True, "broker.conf"), "dLegerSelfId": Setting("n1", "broker.conf")}
-    )
+    own = {"dLegerSelfId": Setting("n1", "broker.conf"), "dLegerPeers": Setting("n1-127.0.0.1:20911", "broker.conf")}
+    rules = broker_rules(settings=GROUP | own)
     names = [f"dledger-n{node}/data/{0:020d}" for node in range(3)]
     together = listed(dict.fromkeys(names, 8))
     assert kinds_of(together, rules) == [] and other_ledgers(together, rules) == ["dledger-n0", "dledger-n2"]
     foreign = listed({names[0]: 8})  # this node's own is not there
-    (sentence,) = kinds_of(foreign, rules)
-    assert "dledger-n0/: the log of another DLedger node" in sentence and other_ledgers(foreign, rules) == []
+    assert kinds_of(foreign, rules) == other_ledgers(foreign, rules) == []  # its messages are a finding (`kinds.unread`)
+
+
+def test_of_several_dledger_logs_without_a_broker_conf_nobody_knows_which_is_meant() -> None:
+    inferred = {"enableDLegerCommitLog": Setting(True, "inferred")}
+    listing = listing_of({f"dledger-n{node}/data/{0:020d}": 8 for node in range(2)})
+    (sentence,) = kinds_of(listing, broker_rules(settings=inferred))
+    assert sentence.startswith("dledger-n0, dledger-n1: logs of several DLedger nodes")
 
 
 @pytest.mark.parametrize(("release", "log", "named"), [("5.5.0", "", 0), ("5.3.1", "", 1), ("5.5.0", log_path(0), 0)])
 def test_keyed_queues_beside_a_ledger(release: str, log: str, named: int) -> None:
-    told = {"enableDLegerCommitLog": True, "dLegerSelfId": "n0", "storeType": "defaultRocksDB"}
-    rules = broker_rules(release, {key: Setting(value, "broker.conf") for key, value in told.items()})
+    rules = broker_rules(release, {**GROUP, "storeType": Setting("defaultRocksDB", "broker.conf")})
     files = {f"dledger-n0/data/{0:020d}": 8, **({log: 8} if log else {})}
     sentences = kinds_of(listing_of(files), rules, conf=True)
     assert len(sentences) == named and all("RocksDB" in sentence for sentence in sentences)

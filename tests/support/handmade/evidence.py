@@ -28,6 +28,7 @@ from store_io.kinds.queues.queue_kind import QUEUES, FileQueues, QueuePlaces
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES, QueueDatabase
 from store_io.kinds.rocksdb_tables.table_kind import TABLES, TableFiles
 from store_io.kinds.timers.timer_kind import TIMERS, TimerStore
+from store_io.kinds.unread.unread_kind import UNREAD
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.evidence import Evidence
@@ -138,6 +139,7 @@ def copy_of(
         CONTROLLER.name: ControllerFiles(),
         TIMERS.name: TimerStore(None, idle=False),
         TABLES.name: TableFiles(),
+        UNREAD.name: (),
     }
     kinds = {kind.name: found for kind, found in (of_kinds or {}).items()}
     return OpenedCopy(**{**known, "facts": {**own, **kinds}, **facts})

@@ -14,7 +14,7 @@ HEADER, UNIT = 48, 32
 INDEX_BYTES = 167_772_160
 FOLDER = "dledger-n0"
 SIZES = Sizes(segment=2048, queue_file=200, slots=10, index_max=30)
-CONF = "enableDLegerCommitLog=true\ndLegerSelfId=n0\n"
+CONF = "enableDLegerCommitLog=true\ndLegerGroup=g\ndLegerPeers=n0-127.0.0.1:20911\ndLegerSelfId=n0\n"
 
 
 def header(size: int, index: int, term: int, pos: int) -> bytes:

@@ -12,7 +12,7 @@ from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
 from store_io.base.errors import UsageError
-from store_io.broker.releases import ALL_DEFAULTS, broker_rules
+from store_io.broker.releases import ALL_DEFAULTS, Setting, broker_rules
 from store_io.broker.settings.read_settings import infer_slots, read_given, read_settings
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import StoreListing, list_store
@@ -178,13 +178,42 @@ def test_the_file_of_light_offsets_alone_shows_them_on(tmp_path: Path) -> None:
     assert read_settings(None, listing)["enableLmq"].value is False
 
 
-def test_data_of_a_dledger_group_turn_it_on_and_an_empty_folder_does_not(tmp_path: Path) -> None:
+def test_data_of_a_dledger_group_turn_it_on_unless_a_broker_conf_says_what_the_broker_reads(tmp_path: Path) -> None:
     (tmp_path / "dledger-n0" / "data").mkdir(parents=True)
     listing = store(tmp_path, {SEGMENT: 100})
     for conf in (None, ""):
         assert read_settings(conf, listing)["enableDLegerCommitLog"].value is False
     listing = store(tmp_path, {f"dledger-n0/data/{0:020d}": 100})
-    assert read_settings("", listing)["enableDLegerCommitLog"].value is True
+    inferred = read_settings(None, listing)
+    assert (inferred["enableDLegerCommitLog"].value, inferred["dLegerSelfId"].value) == (True, "n0")
+    for conf in ("", "mappedFileSizeCommitLog=100", "dLegerSelfId=n0", "enableControllerMode=true"):
+        assert read_settings(conf, listing)["enableDLegerCommitLog"] == Setting(False, "default")
+    assert read_settings("enableDLegerCommitLog=true", listing)["dLegerSelfId"] == Setting("", "default")
+
+
+def test_of_several_dledger_groups_no_file_says_which_one_is_meant(tmp_path: Path) -> None:
+    listing = store(tmp_path, {f"dledger-{node}/data/{0:020d}": 100 for node in ("n0", "n1")})
+    inferred = read_settings(None, listing)
+    assert (inferred["enableDLegerCommitLog"].value, inferred["dLegerSelfId"].value) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("files", "key"),
+    [
+        ({"epochFileCheckpoint": 9}, "enableControllerMode"),
+        ({"consumequeue/CURRENT": 16}, "storeType"),
+        ({"config/metadata/CURRENT": 16}, "configManagerVersion"),
+        ({"config/lmqConsumerOffset.json": 2}, "enableLmq"),
+        ({"kvStore/CURRENT": 16}, "popConsumerKVServiceInit"),
+        ({"config/users/CURRENT": 16}, "authenticationMetadataProvider"),
+        ({"config/tieredStoreMetadata.json": 2}, "messageStorePlugIn"),
+        ({f"dledger-n0/data/{0:020d}": 100}, "enableDLegerCommitLog"),
+    ],
+)
+def test_nothing_but_what_broker_conf_says_is_taken_once_there_is_one(tmp_path: Path, files: dict[str, int], key: str) -> None:
+    listing = store(tmp_path, {SEGMENT: 8, **files})
+    assert read_settings("", listing)[key].origin == "default"
+    assert all(setting.origin != "inferred" for setting in read_settings("", listing).values())
 
 
 @pytest.mark.parametrize("line", ["commitLogRecoverMaxNum=0", "commitLogRecoverMaxNum=-3", "timerPrecisionMs=300"])

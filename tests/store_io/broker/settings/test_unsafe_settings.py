@@ -29,3 +29,11 @@ def test_what_is_to_be_changed(release: str, settings: dict[str, object], conf: 
     rules = broker_rules(release, {key: Setting(value, "broker.conf") for key, value in settings.items()})
     found = unsafe_settings(rules, conf)
     assert len(found) == len(said) and all(part in sentence for part, sentence in zip(said, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("origin", "conf", "said"), [("broker.conf", {}, 1), ("broker.conf", {"dLegerGroup": ""}, 0), ("inferred", {}, 0)]
+)
+def test_a_dledger_broker_without_a_group_refuses_new_messages(origin: str, conf: dict[str, str], said: int) -> None:
+    rules = broker_rules("5.3.3", {"enableDLegerCommitLog": Setting(True, origin)})
+    assert ["dLegerGroup" in sentence for sentence in unsafe_settings(rules, conf)] == [True] * said

@@ -149,4 +149,5 @@ def test_the_log_of_another_node_is_not_this_ones(tmp_path: Path) -> None:
     assert audit.outcome.verdict.endswith("Not judged: dledger-n1")
     assert judge(audit.outcome).why[-1] == "Not judged, as no start of this DLedger node reads it: dledger-n1."
     (store.root / FOLDER).rename(store.root / "dledger-n2")  # now its own is missing
-    assert "another DLedger node" in product.audit(store.root, store.release, store.broker_conf).incomplete[0]
+    alone = product.audit(store.root, store.release, store.broker_conf)
+    assert "dledger-n2/ are not read without dLegerSelfId=n2" in alone.outcome.verdict and alone.outcome.exit_code == 20

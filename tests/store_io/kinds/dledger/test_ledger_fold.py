@@ -150,7 +150,7 @@ def test_without_settings_the_folder_says_it(tmp_path: Path) -> None:
     audit = product.audit(store.root, store.release, None)
     assert audit.above_note == [] and audit.broker is not None and audit.broker["dledger"] is not None
     denied = product.audit(store.root, store.release, store.broker_conf + "enableDLegerCommitLog=false\n")
-    assert denied.broker is None and "DLedger" in denied.incomplete[0]
+    assert denied.broker is not None and denied.broker["dledger"] is None and denied.outcome.exit_code == 20
 
 
 @pytest.mark.parametrize("clean", [True, False])
