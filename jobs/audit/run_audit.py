@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -114,7 +114,9 @@ def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None)
         info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(said_once(problems)),
         copies=tuple(copies.sentences),
     )  # fmt: skip
-    problems += write_run_files(output, info, outcomes)
+    missing = write_run_files(output, info, outcomes)
+    problems += missing.values()
+    unwritten.update(missing)
     info = replace(info, problems=tuple(said_once(problems)))
     with _noted(full_disk=True) as failed:
         output.write(RESULT, result_json(info, outcomes))
@@ -383,13 +385,18 @@ def write_store(
     return problems
 
 
-def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[Unwritten]:
-    """Write the page of the whole run, and how groups of copies compare. Returns why something could not be written."""
-    with _noted() as problems:
-        output.write(INDEX, index_html(info, outcomes))
-        if any(outcome.replicas for outcome in outcomes):
-            output.write(REPLICAS, replicas_json(outcomes))
-    return problems
+def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, Unwritten]:
+    """Write the page of the whole run, and how groups of copies compare. Returns by name why a file could not be written."""
+    missing = {}
+    files: list[tuple[str, Callable[[], str | Iterable[str]]]] = [(INDEX, lambda: index_html(info, outcomes))]
+    if any(outcome.replicas for outcome in outcomes):
+        files.append((REPLICAS, lambda: replicas_json(outcomes)))
+    for name, text in files:
+        with _noted() as problems:
+            output.write(name, text())
+        if problems:
+            missing[name] = problems[0]
+    return missing
 
 
 def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[Unwritten]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -15,17 +14,13 @@ from jobs.cli import argument_places, options
 from jobs.cli.options import Command
 from jobs.cli.parser import is_cluster_mode, uses_other_machines
 from jobs.cli.stores import StoreArgument
-from jobs.repair.repair_request import read_request
-from jobs.report.files.json_text import document
+from jobs.repair.repair_request import read_request, remove_unfinished
 from jobs.runtime import interrupts, uploads
 from jobs.runtime.faults import say
-from jobs.runtime.output import OutputFolder
 from jobs.tasks.threads_or_spark import run_in_threads, run_tasks_for
-from schemas.rows import Row
-from schemas.store_names import BESIDE, REPORT_SUFFIX
+from schemas.store_names import BESIDE
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UsageError
-from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
 from store_io.repair.copy_under_way import CopyUnderWay, started
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
@@ -62,7 +57,7 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
     store, target = options.single_store(command), uploads.target_of(to)
     argument_places.refuse_inside(to, "--to", store.roots)
     target.check_new(command.options["--to"], BESIDE)
-    with tempfile.TemporaryDirectory(prefix="store-audit-new-") as folder:
+    with tempfile.TemporaryDirectory(prefix="store-audit-new-", ignore_cleanup_errors=True) as folder:
         here = os.path.join(folder, argument_places.folder_name(argument_places.last_part(to)))
         store, request = read_request(replace(command, options={**command.options, "--to": here}))
         return _carried_out(store, replace(request, uploaded=target.uri), command, assumed, target)
@@ -87,7 +82,17 @@ def _carried_out(
             outcome = preview(request, run_tasks, _scratch(command, request), tell_step)
         _tell(store, request, outcome, dry=True)
         return Done(outcome.exit_code)
-    in_place = False
+    in_place, plan = False, argument_places.absolute(command.options["--plan"])
+    handed: list[HandOver] = []
+
+    def keep(outcome: RepairOutcome, folder: str) -> None:
+        from jobs.repair.hand_over import hand_over
+
+        outcome.report["made_at"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
+        handed.append(hand_over(store, request, outcome, plan, folder, assumed))
+
+    for path in remove_unfinished(request.target):
+        say(f"warning: {path} is left from a run that was killed, and cannot be removed; remove it, nothing needs it")
     try:
         with (
             interrupts.first_only(),
@@ -95,37 +100,35 @@ def _carried_out(
             started(request, run_in_threads) as copying,
         ):
             try:
-                outcome = _repair(request, run_tasks, copying)
+                outcome = _repair(request, run_tasks, keep, copying)
             finally:
                 in_place = copying.writer.published and upload is None
+        if os.path.lexists(copying.writer.folder):
+            say(f"warning: {copying.writer.folder} cannot be removed; remove it, nothing in it is needed")
         if upload is not None and not outcome.exit_code:
             _upload(request, upload)
             in_place = True
         _tell(store, request, outcome)
-        if outcome.exit_code:
-            return Done(outcome.exit_code)
-        done = _hand_over(store, request, outcome, argument_places.absolute(command.options["--plan"]), assumed)
-        if upload is not None and done.handed is not None:
-            files = done.handed.files
-            for path in filter(None, (files.page, files.unsaved, files.resend)):
-                suffix = path.removeprefix(request.place)
-                upload.put_beside(request.target + suffix, suffix)
-        return done
+        return Done(outcome.exit_code, handed[0] if handed and not outcome.exit_code else None)
     except BaseException as problem:
         if in_place and (interrupts.came() or not isinstance(problem, StoreError)):  # whose sentence says enough
-            said = f"the new store {request.place} is in place and complete; its hand-over page is not written,"
-            say(f"{said} and lists of messages beside it may be missing")
+            say(f"the new store {request.place} is in place and complete, and so are the files beside it")
         raise
 
 
 def _upload(request: RepairRequest, target: uploads.Target) -> None:
-    """Upload the report first, as on a disk: if the new store is whole, its report exists."""
+    """Upload the files beside the new store first, as on a disk: if the new store is whole, they are there."""
     tell_step("uploading")
-    target.put_beside(request.target + REPORT_SUFFIX, REPORT_SUFFIX)
+    put: list[str] = []
     try:
+        for suffix in BESIDE:
+            if os.path.lexists(request.target + suffix):
+                target.put_beside(request.target + suffix, suffix)
+                put.append(suffix)
         target.put(request.target)
     except BaseException:
-        target.remove_beside(REPORT_SUFFIX)
+        for suffix in put:
+            target.remove_beside(suffix)
         raise
 
 
@@ -135,35 +138,12 @@ def _tell(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, 
     print(repair_text(outcome.report, store.path, request.place, dry), end="", flush=True)
 
 
-def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, plan: str, assumed: Sequence[str]) -> Done:
-    from jobs.repair.hand_over import hand_over
+def _repair(
+    request: RepairRequest, run_tasks: RunTasks, keep: Callable[[RepairOutcome, str], None], copying: CopyUnderWay
+) -> RepairOutcome:
+    from store_io.repair.repair_store import repair  # while the first bytes are copied
 
-    try:
-        with every_read():
-            handed = hand_over(store, request, outcome, plan, assumed)
-        return Done(0, handed)
-    except StoreError as problem:  # the new store is in place, whatever becomes of its page
-        say(f"no hand-over page: {problem}")
-        return Done(0)
-
-
-def _repair(request: RepairRequest, run_tasks: RunTasks, copying: CopyUnderWay) -> RepairOutcome:
-    """Do it; the report goes beside the new store, just before that is put in place."""
-    from store_io.repair.repair_copy import mode_beside  # while the first bytes are copied
-    from store_io.repair.repair_store import repair
-
-    folder, name = OutputFolder(os.path.dirname(request.target)), os.path.basename(request.target) + REPORT_SUFFIX
-    mode = mode_beside(request.location)
-
-    def forget() -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(request.target + REPORT_SUFFIX)
-
-    def keep(report: Row) -> None:
-        report["made_at"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
-        folder.write(name, document(report), mode)
-
-    return repair(request, run_tasks, keep, forget, tell_step, copying)
+    return repair(request, run_tasks, keep, tell_step, copying)
 
 
 def _scratch(command: Command, request: RepairRequest) -> str:

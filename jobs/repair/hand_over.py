@@ -1,7 +1,7 @@
-"""Writes the files beside a new store when a repair is done.
+"""Writes the files that go beside a new store, before it is put in its place.
 
-They are NEW.handover.html, NEW.unsaved.jsonl with the names of messages that could not be saved, and NEW.resend.jsonl with those
-that the copy still holds, for a producer to send again.
+They are NEW.repair.json with the report, NEW.handover.html, NEW.unsaved.jsonl with the names of messages that could not be saved,
+and NEW.resend.jsonl with those that the copy still holds, for a producer to send again.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from jobs.cli.stores import StoreArgument
-from jobs.report.files.json_text import row_line
+from jobs.report.files.json_text import document_parts, row_line
 from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles, hand_over_html
 from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import value_text
-from jobs.runtime.output import OutputFolder
+from jobs.runtime.output import OutputFailed, write_local
 from schemas.rows import Row
 from schemas.store_names import PAGE_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
 from store_io.base.java_properties import parse_properties
@@ -32,15 +32,22 @@ _PLACES = "storePathRootDir", "storePathCommitLog", "storePathConsumeQueue", "st
 
 
 def hand_over(
-    store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, plan_file: str, assumed: Sequence[str] = ()
+    store: StoreArgument,
+    request: RepairRequest,
+    outcome: RepairOutcome,
+    plan_file: str,
+    folder: str,
+    assumed: Sequence[str] = (),
 ) -> HandOver:
     """Write the files of a repair that is done, and return their content. Raises StoreError if a file cannot be written.
 
     plan_file: the path of plan.json.
+    folder: of this machine, where the files wait under their final names.
     assumed: sentences, besides those that follow from the plan.
     """
-    beside = _Beside(request.target, request.place, mode_beside(request.location))
+    beside = _Beside(f"{folder}/{os.path.basename(request.target)}", request.place, mode_beside(request.location))
     named = beside.write_names(outcome)
+    beside.write(REPORT_SUFFIX, document_parts(outcome.report))
     files = HandOverFiles(
         request.place + REPORT_SUFFIX, request.place + PAGE_SUFFIX, beside.written(UNSAVED_SUFFIX), beside.written(RESEND_SUFFIX)
     )
@@ -95,19 +102,23 @@ def _assumed(request: RepairRequest) -> Iterator[str]:
 
 
 class _Beside:
-    """The files beside a new store.
+    """The files that go beside a new store.
 
+    waiting: the path at which they are written, without their suffixes.
     place: the final place of the store.
     mode: their permissions at most.
     """
 
-    def __init__(self, target: str, place: str, mode: int):
-        self._place, self._name, self._mode = place, os.path.basename(target), mode
-        self._folder = OutputFolder(os.path.dirname(target))
+    def __init__(self, waiting: str, place: str, mode: int):
+        self._waiting, self._place, self._mode = waiting, place, mode
         self._written: set[str] = set()
 
     def write(self, suffix: str, chunks: Iterable[str]) -> None:
-        self._folder.write(self._name + suffix, chunks, self._mode)
+        try:
+            write_local(self._waiting + suffix, (text.encode("utf-8", "backslashreplace") for text in chunks), mode=self._mode)
+        except OSError as problem:
+            why = problem.strerror or problem
+            raise OutputFailed(f"{self._place}{suffix}: cannot write: {why}; so the new store is not put in place") from problem
         self._written.add(suffix)
 
     def written(self, suffix: str) -> str:

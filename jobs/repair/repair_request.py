@@ -6,6 +6,7 @@ All of it is settled before anything is read of a message or written.
 from __future__ import annotations
 
 import errno
+import glob
 import os
 
 from jobs.audit.copy_at_rest import broker_signs, refused
@@ -14,6 +15,7 @@ from jobs.cli.options import Command
 from jobs.cli.stores import StoreArgument
 from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed, OutputFolder
+from jobs.runtime.remote_files import TEMPORARY
 from schemas.rows import NAMED
 from schemas.store_names import BESIDE
 from store_io.base.errors import StoreError, UsageError
@@ -22,6 +24,7 @@ from store_io.base.paths import is_uri
 from store_io.broker.settings.read_settings import read_given
 from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair.repair_work import RepairRequest
+from store_io.repair.writing.store_writer import left_beside
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
 
@@ -119,15 +122,34 @@ def target_of(text: str, store: StoreArgument) -> str:
 def _refuse_beside(target: str, text: str) -> None:
     """Raise UsageError, naming the files, if some lie beside the target as beside a new store.
 
-    They may be the only list of messages to be sent again.
+    They may be the only list of messages to be sent again. Those of a killed run, whose store never got its place, are no reason:
+    this one removes them.
     """
     found = [path for path in (target + suffix for suffix in BESIDE) if os.path.lexists(path)]
-    if found:
+    if found and not left_beside(target).issuperset(found):
         are = "is" if len(found) == 1 else "are"
         raise UsageError(
             f"--to {text!r}: {' and '.join(map(repr, found))} {are} left from another new store, and nothing is replaced;"
             " keep them elsewhere, or name another folder"
         )
+
+
+def remove_unfinished(target: str) -> list[str]:
+    """Remove files beside the target that a killed run had not written to the end. Returns those that cannot be removed.
+
+    Runs of this version write none there: theirs wait in the hidden folder of the run.
+    """
+    parent, name = os.path.split(target)
+    left = []
+    for suffix in BESIDE:
+        for path in glob.glob(f"{glob.escape(parent)}/.{glob.escape(name + suffix)}.{'[0-9a-f]' * 8}{TEMPORARY}"):
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                left.append(path)
+    return left
 
 
 def _plan(path: str) -> RepairPlan:

@@ -14,12 +14,14 @@ import base64
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from jobs.cli.parser import master_of, uses_other_machines
+from jobs.runtime.faults import say
 from jobs.runtime.remote_files import TEMPORARY, HdfsFiles, S3Files
 from schemas.store_names import UPLOAD_MARK
 from store_io.base.errors import StoreError, UsageError
@@ -279,6 +281,13 @@ class _HdfsTarget:
         if found:
             there = f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} there"
             raise UsageError(f"--to {text!r}: {there}; nothing is replaced: keep that elsewhere, or name another folder")
+        around, _, name = self._path.rpartition("/")
+        unfinished = re.compile(rf"\.{re.escape(name)}(\.[a-z.]+)?\.[0-9a-f]{{8}}{re.escape(TEMPORARY)}")
+        with contextlib.suppress(FileNotFoundError, RuntimeError):  # what is wrong with the folder the upload says
+            for entry in hdfs_client(self._files.server).list_status(around or "/"):
+                if unfinished.fullmatch(entry.path.rpartition("/")[2]):
+                    left = f"hdfs://{self._files.server}{entry.path}"
+                    say(f"warning: {left} is left from an upload that was broken off, unless one is under way; then remove it")
 
     def put(self, folder: str, last: Sequence[str] = ()) -> None:
         around, _, name = self._path.rpartition("/")

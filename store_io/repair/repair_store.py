@@ -71,16 +71,14 @@ MOST_ROUNDS = 3  # of rebuilding what an audit finds wrong
 def repair(
     request: RepairRequest,
     run_tasks: RunTasks,
-    keep: Callable[[Row], None] = lambda report: None,
-    forget: Callable[[], None] = lambda: None,
+    keep: Callable[[RepairOutcome, str], None] = lambda outcome, folder: None,
     progress: Callable[[str], None] = lambda sentence: None,
     copying: CopyUnderWay | None = None,
 ) -> RepairOutcome:
     """Repair into `request.target`. Raises StoreError if nothing could be done; then nothing is left.
 
-    keep: takes the report of a repair that succeeded, just before the new store is put in place; no other run places anything
-    there meanwhile.
-    forget: takes the report back if that failed.
+    keep: writes the files that go beside the new store of a repair that succeeded, under their final names, into a folder. They
+    are put in place just before the new store is, and are on the disk by then. If it fails nothing is put in place.
     progress: takes a phrase for what is done next.
     copying: the copy, if it was started before.
     """
@@ -93,15 +91,10 @@ def repair(
             copying.flush()
             with every_read():
                 writer.narrow(open_source(request.location))
-            writer.flush()
+                writer.flush()
+                keep(outcome, writer.waiting)
             with writer.placing():
-                try:
-                    keep(outcome.report)
-                    writer.publish()
-                except BaseException:
-                    if not writer.published:
-                        forget()
-                    raise
+                writer.publish()
         return outcome
 
 

@@ -95,7 +95,7 @@ def test_tables_that_cannot_be_reached(hdfs: SmallHdfs) -> None:
     assert not DeltaQuery(f"{hdfs.uri}/none/runs").exists()
 
 
-def test_a_folder_is_put_in_place_in_one_step(hdfs: SmallHdfs, tmp_path: Path) -> None:
+def test_a_folder_is_put_in_place_in_one_step(hdfs: SmallHdfs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "new/commitlog").mkdir(parents=True)
     (tmp_path / "new/consumequeue/T/0").mkdir(parents=True)
     (tmp_path / "new/commitlog/0").write_bytes(b"x" * 3_000_000)
@@ -112,6 +112,12 @@ def test_a_folder_is_put_in_place_in_one_step(hdfs: SmallHdfs, tmp_path: Path) -
     hdfs.put("/deep/other.repair.json", b"")
     with pytest.raises(UsageError, match=r"other\.repair\.json' is there"):
         target_of(f"{hdfs.uri}/deep/other").check_new("other", [".repair.json"])
+    for name in (".next.0123abcd.writing/commitlog/0", ".next.repair.json.89abcdef.writing", ".nexts.0123abcd.writing"):
+        hdfs.put(f"/left/{name}", b"")
+    target_of(f"{hdfs.uri}/left/next").check_new("next", [".repair.json"])
+    said = capsys.readouterr().err
+    assert "/left/.next.0123abcd.writing is left from an upload that was broken off" in said and "nexts" not in said
+    assert ".next.repair.json.89abcdef.writing is left" in said
     with pytest.raises(UploadFailed, match=r"other\.repair\.json: cannot be written: .* already exists"):
         target_of(f"{hdfs.uri}/deep/other").put_beside(f"{tmp_path}/new/commitlog/0", ".repair.json")
     assert hdfs.get("/deep/other.repair.json") == b""

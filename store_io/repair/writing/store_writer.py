@@ -5,7 +5,8 @@
         with writer.placing():                   # one run at a time
             writer.publish()                     # flushed to the disk, then renamed: whole or not there
 
-Nothing outside of that folder is ever written, and no file in it is a link: what a source holds as one is copied as a file.
+Files that go beside the store wait in `writer.waiting`, under their final names; `publish` puts them in place before the store.
+Nothing else outside of that folder is ever written, and no file in it is a link: what a source holds as one is copied as a file.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import shutil
 import stat
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,6 +101,8 @@ _LOCK = "lock"
 _STORE = "store"
 _WORKSHOP = "workshop"
 _ASIDE = "aside"
+_WAITING = "beside"
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _ZEROS = bytes(1 << 20)
 
@@ -149,6 +152,11 @@ class StoreWriter:
         folder = os.path.join(self.folder, _ASIDE)
         return StoreWriter(folder, folder)
 
+    @property
+    def waiting(self) -> str:
+        """Return the folder in which files wait that are put beside the new store when it gets its name."""
+        return os.path.join(self.folder, _WAITING)
+
     # ---- the whole -------------------------------------------------------------------------------------------------
 
     @staticmethod
@@ -167,11 +175,12 @@ class StoreWriter:
                 lock = _locked_folder(folder)
         try:
             with _write_errors(target):
+                os.mkdir(os.path.join(folder, _WAITING), 0o700)
                 os.mkdir(os.path.join(folder, _STORE), 0o777)
             yield StoreWriter(target, folder)
         finally:
             _remove_folder(folder)
-            os.close(lock)
+            _close(lock)
 
     @contextlib.contextmanager
     def placing(self) -> Iterator[None]:
@@ -186,7 +195,7 @@ class StoreWriter:
                 raise WriteFailed(f"{self.target}: exists by now, so another run was faster; nothing was put there")
             yield
         finally:
-            os.close(folder)
+            _close(folder)
 
     @property
     def published(self) -> bool:
@@ -200,13 +209,24 @@ class StoreWriter:
         return False
 
     def publish(self) -> None:
-        """Flush all to the disk and rename the store to its place. Raises WriteFailed, also if something is there."""
+        """Flush all to the disk, put what waits beside the store in place, and rename the store to its place.
+
+        Raises WriteFailed, also if something is there; then no file beside it stays that was not there before.
+        """
         with _write_errors(self.target):
             self._flush_all()
             if os.path.lexists(self.target):
                 raise WriteFailed(f"{self.target}: exists by now; nothing was put there")
-            _rename_new(self.root, self.target)
-        folder = os.path.dirname(self.target)
+        folder, moved = os.path.dirname(self.target), set[str]()
+        try:
+            self._put_beside(folder, moved)
+            with _write_errors(self.target):
+                _rename_new(self.root, self.target)
+        except BaseException as problem:
+            left = [] if self.published else _take_back({*_put_by(self.folder), *moved})
+            if left and isinstance(problem, WriteFailed):
+                raise WriteFailed(f"{problem}; remove {' and '.join(left)}, which this run cannot remove again") from problem
+            raise
         try:
             _sync_path(folder)
         except OSError as error:
@@ -214,6 +234,20 @@ class StoreWriter:
                 f"{self.target}: is in place and whole, but {folder} cannot be flushed to the disk ({error.strerror or error}):"
                 " a loss of power may undo it"
             ) from error
+
+    def _put_beside(self, folder: str, moved: set[str]) -> None:
+        """Give the files that wait their places, on the disk. moved: gets the names of those that wait no more."""
+        with _write_errors(self.waiting):
+            names = sorted(os.listdir(self.waiting))
+        for name in names:
+            path = os.path.join(folder, name)
+            with _write_errors(path):
+                if os.path.lexists(path):
+                    raise WriteFailed(f"{path}: exists by now, of another new store; nothing was put there")
+                _link_new(os.path.join(self.waiting, name), path, moved)
+        if names:
+            with _write_errors(folder):
+                _sync_path(folder)
 
     def narrow(self, source: ByteSource) -> None:
         """Let nobody but the owner do more with a file or folder than with the source's of that path.
@@ -253,10 +287,14 @@ class StoreWriter:
         paths = [self.root, *_paths_below(self.root)]
         with ThreadPoolExecutor(FLUSH_THREADS) as threads:
             try:
-                list(threads.map(self._flush_path, paths))
+                list(threads.map(self._flush_in_place, paths))
             except BaseException:
                 threads.shutdown(cancel_futures=True)
                 raise
+
+    def _flush_in_place(self, full: str) -> None:
+        with _write_errors(self.target + full.removeprefix(self.root)):  # the path that it is to have
+            self._flush_path(full)
 
     def _flush_path(self, full: str) -> None:
         state = self.flushed.state(full)
@@ -575,6 +613,61 @@ def _rename_new(origin: str, target: str) -> None:
     os.rename(origin, target)
 
 
+def _link_new(origin: str, target: str, moved: set[str]) -> None:
+    """Give a file a second name, never in place of another file's. If the file system has no links, it loses the first one."""
+    try:
+        os.link(origin, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _rename_new(origin, target)
+        moved.add(target)
+
+
+def _put_by(folder: str) -> list[str]:
+    """Return the files beside the target that the run with this hidden folder has put there: they still wait in it as well."""
+    waiting, found = os.path.join(folder, _WAITING), list[str]()
+    with contextlib.suppress(OSError):
+        for name in os.listdir(waiting):
+            path = os.path.join(os.path.dirname(folder), name)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.lstat(os.path.join(waiting, name)), os.lstat(path)):
+                    found.append(path)
+    return found
+
+
+def _take_back(paths: Iterable[str]) -> list[str]:
+    """Remove the files. Returns those that cannot be removed."""
+    left = []
+    for path in paths:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            left.append(path)
+    return left
+
+
+def left_beside(target: str) -> set[str]:
+    """Return the files that killed runs have put beside the target, whose stores never got their place.
+
+    The next run into the target removes them. Those of a store that was in its place are never among them.
+    """
+    found = set[str]()
+    for folder, lock in _stale(*os.path.split(target)):
+        if os.path.isdir(os.path.join(folder, _STORE)):
+            found.update(_put_by(folder))
+        _close(lock)
+    return found
+
+
+def _close(descriptor: int) -> None:
+    """Close a folder or a lock: nothing that was written depends on it."""
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
+
+
 def _locked_folder(folder: str) -> int:
     """Make the hidden folder and lock it. Returns its lock, or -1 if another run has removed it meanwhile."""
     os.mkdir(folder, 0o700)
@@ -585,14 +678,14 @@ def _locked_folder(folder: str) -> int:
         return -1
     if lock_named(lock, path, wait=True):
         return lock
-    os.close(lock)
+    _close(lock)
     return -1
 
 
 def _remove_folder(folder: str) -> None:
     """Remove a hidden folder, its lock last: as long as anything is in it the next run knows what it is."""
     for _ in range(2):  # a call may fail for a moment; what is left after that the next run removes
-        for name in (_STORE, _WORKSHOP, _ASIDE):
+        for name in (_STORE, _WORKSHOP, _ASIDE, _WAITING):  # the store first: with it, files beside the target are taken back
             with contextlib.suppress(OSError):  # rmtree raises one even so, if a folder's close fails
                 shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
         with contextlib.suppress(OSError):
@@ -600,19 +693,35 @@ def _remove_folder(folder: str) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_stale(parent: str, name: str) -> None:
-    """Remove the hidden folders of runs for this target that were killed: those whose lock nobody holds."""
+def _stale(parent: str, name: str) -> Iterator[tuple[str, int]]:
+    """Yield (hidden folder, its lock, held now) of each run for this target that was killed: nobody holds its lock.
+
+    A folder without a lock is removed if it is empty: its run was killed before it had one, or after that was removed. One that
+    is not empty is not ours.
+    """
     for path in Path(parent).glob("." + glob.escape(name) + _MARK + "*"):
         try:
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
             with contextlib.suppress(OSError):
-                os.rmdir(path)  # killed before it had a lock, or after that was removed; one that is not empty is not ours
+                os.rmdir(path)
             continue
         try:
-            if lock_named(lock, str(path / _LOCK)):
-                _remove_folder(str(path))
+            held = lock_named(lock, str(path / _LOCK))
         except OSError:
-            pass
+            held = False
+        if held:
+            yield str(path), lock
+        else:
+            _close(lock)
+
+
+def _remove_stale(parent: str, name: str) -> None:
+    """Remove what runs for this target that were killed have left: hidden folders, and files beside the target."""
+    for folder, lock in _stale(parent, name):
+        try:
+            if os.path.isdir(os.path.join(folder, _STORE)):
+                _take_back(_put_by(folder))
+            _remove_folder(folder)
         finally:
-            os.close(lock)
+            _close(lock)

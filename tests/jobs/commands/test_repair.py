@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -22,8 +23,9 @@ from jobs.cli.options import Command, parse
 from jobs.commands import repair as repair_command
 from jobs.repair import hand_over
 from jobs.report.texts.text import CLEAR_LINE
+from jobs.runtime import output
 from jobs.tasks.threads_or_spark import run_tasks_for
-from schemas.store_names import BESIDE
+from schemas.store_names import BESIDE, RESEND_SUFFIX
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
 from store_io.model.audit_request import AuditRequest
@@ -46,6 +48,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "plan.json").write_text(json.dumps(outcome.plan))
     return folder
 
+
+FILES = ["new", "new.handover.html", "new.repair.json", "new.unsaved.jsonl"]
 
 SLOW = """
 import sys, time
@@ -241,7 +245,7 @@ def test_a_signal_ends_it_and_leaves_nothing(store: Path, tmp_path: Path, stop: 
 
 
 @pytest.mark.parametrize("module, name", [(store_writer, "_remove_folder"), (hand_over, "hand_over")])
-def test_a_signal_after_the_store_is_in_place_says_what_is_missing(
+def test_a_signal_once_the_store_is_in_place_says_so_and_before_it_leaves_nothing(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: Any, name: str
 ) -> None:
     real = getattr(module, name)
@@ -252,8 +256,106 @@ def test_a_signal_after_the_store_is_in_place_says_what_is_missing(
 
     monkeypatch.setattr(module, name, stopped)
     assert typed(store, "--to", str(tmp_path / "new")) == 130
-    assert f"the new store {tmp_path}/new is in place and complete; its hand-over page is not written" in capsys.readouterr().err
-    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["new", "new.repair.json"]
+    there = f"the new store {tmp_path}/new is in place and complete, and so are the files beside it" in capsys.readouterr().err
+    names = sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("."))
+    assert there == (module is store_writer) and names == (FILES if there else [])
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in BESIDE if suffix != RESEND_SUFFIX])
+@pytest.mark.parametrize("call", ["write", "fsync", "rename", "link"])
+def test_without_its_lists_and_its_page_no_store_is_put_in_place(
+    suffix: str, call: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script that looks at the code alone would start the store, and nobody would know what to send again."""
+    real = getattr(os, call)
+
+    def path_of(word: Any) -> str:
+        return os.readlink(f"/proc/self/fd/{word}") if isinstance(word, int) else str(word)
+
+    def full(word: Any, *words: Any, **more: Any) -> Any:
+        if f"new{suffix}" in path_of(word):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(word, *words, **more)
+
+    if call == "write":  # the file object writes by itself
+        limited = output.write_local
+
+        def write(path: str, parts: Any, **more: Any) -> None:
+            if path.endswith(suffix):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            limited(path, parts, **more)
+
+        monkeypatch.setattr(hand_over, "write_local", write)
+    else:
+        monkeypatch.setattr(os, call, full)
+    assert typed(store, "--to", str(tmp_path / "new")) == 3
+    said = capsys.readouterr()
+    assert f"{tmp_path}/new{suffix}: cannot " in said.err and "fault of this program" not in said.err and "Result" not in said.out
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    assert typed(store, "--to", str(tmp_path / "new")) == 0
+
+
+@pytest.mark.parametrize("call", ["close", "unlink", "rmdir"])
+def test_a_call_that_fails_while_the_repair_clears_up_is_said_with_its_file(
+    call: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real, remove = getattr(os, call), store_writer._remove_folder
+
+    def fails(word: Any, *words: Any, **more: Any) -> Any:
+        if call != "close":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(word, *words, **more)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def removed(folder: str) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, fails)
+            remove(folder)
+
+    monkeypatch.setattr(store_writer, "_remove_folder", removed)
+    assert typed(store, "--to", str(tmp_path / "new")) == 0
+    said = capsys.readouterr().err
+    left = [str(path) for path in tmp_path.iterdir() if path.name not in FILES]
+    assert "fault of this program" not in said and all(f"warning: {path} cannot be removed" in said for path in left)
+    assert left or call == "close"
+
+
+def test_what_a_killed_run_had_not_written_to_the_end_is_removed(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours = [f".new{suffix}.0123abcd.writing" for suffix in BESIDE]
+    others = [".new.repair.json.0123abcd", ".newer.repair.json.0123abcd.writing", ".new.repair.json.xyz.writing"]
+    for name in (*ours, *others):
+        (tmp_path / name).write_text("part")
+    assert typed(store, "--to", str(tmp_path / "new"), "--dry-run") == 0 and len(list(tmp_path.iterdir())) == 7
+    real = os.unlink
+
+    def unlink(path: Any, **more: Any) -> None:
+        if str(path).endswith(ours[0]):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+        real(path, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", unlink)
+        assert typed(store, "--to", str(tmp_path / "new")) == 0
+    assert f"warning: {tmp_path}/{ours[0]} is left from a run that was killed, and cannot be removed" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([ours[0], *others, *FILES])
+
+
+def test_what_a_killed_run_had_put_beside_its_store_is_no_reason_to_refuse(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if (child := os.fork()) == 0:
+        store_writer._rename_new = lambda origin, target: os.kill(os.getpid(), signal.SIGKILL)
+        typed(store, "--to", str(tmp_path / "new"))
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    before = content(tmp_path)
+    assert {name for name in before if name in FILES} == {*FILES} - {"new"}
+    assert typed(store, "--to", str(tmp_path / "new"), "--dry-run") == 0 and content(tmp_path) == before
+    assert typed(store, "--to", str(tmp_path / "new")) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == FILES
 
 
 @pytest.mark.parametrize(("word", "number", "code"), [("--to", signal.SIGTERM, 143), ("--dry-run", signal.SIGINT, 130)])

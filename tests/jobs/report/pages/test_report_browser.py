@@ -85,7 +85,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for outcome in outcomes:
         context = PageContext(samples.RUN, (outcome.location_text, "--release", outcome.release), "/out/plan.json", index=True)
         assert write_store(out, outcome, context) == []
-    assert write_run_files(out, samples.RUN, outcomes) == []
+    assert write_run_files(out, samples.RUN, outcomes) == {}
     for name, own in (("handed", handed.saved()), ("handed-lossy", handed.lossy())):
         (folder / "out" / name).mkdir()
         out.write(f"{name}/report.html", hand_over_html(own))

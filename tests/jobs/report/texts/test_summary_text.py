@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs.audit.run_audit import write_run_files
 from jobs.installation import ENTRY
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
 from jobs.report.texts.safety_text import meaning_of
 from jobs.report.texts.summary_text import summary_text
+from jobs.runtime import output
 from schemas.rows import Finding
 from tests.support.handmade import samples
 from tests.support.texts.golden import check
@@ -69,3 +74,22 @@ def test_a_summary_names_the_command_that_looks_closer_and_breaks_only_its_own_l
     text = summary_text(samples.RUN, [samples.damaged()], "/out", words=words)
     assert f"  Closer     {ENTRY} explain {words[0]} --release 4.9.8 --broker-conf '/c d' --phy-offset 1124\n" in text
     assert all(len(line) <= 120 for line in text.splitlines() if not line.startswith(("  Closer", "  Repair")))
+
+
+@pytest.mark.parametrize("missing", ["index.html", "replicas.json", ""])
+def test_no_file_is_named_that_was_not_written(missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that cannot be written does not keep the next one from being written."""
+    outcomes = [samples.behind(replace(samples.clean(), name=name)) for name in "ab"]
+    real = output.write_local
+
+    def full(path: str, *words: Any, **more: Any) -> None:
+        if missing and path.endswith(missing):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, *words, **more)
+
+    monkeypatch.setattr(output, "write_local", full)
+    unwritten = write_run_files(output.OutputFolder(str(tmp_path)), samples.RUN, outcomes)
+    assert [*unwritten] == [*filter(None, [missing])]
+    assert {p.name for p in tmp_path.iterdir()} == {"index.html", "replicas.json"} - {missing}
+    said = summary_text(replace(samples.RUN, unwritten=frozenset(unwritten)), outcomes, "/out")
+    assert ("index.html to read" in said) == (not missing) and (f"not all are in /out ({missing})" in said) == bool(missing)

@@ -75,7 +75,7 @@ def test_a_store_is_put_in_its_place_once_all_of_it_is_on_the_disk(tmp_path: Pat
     with StoreWriter.beside(target) as writer:
         writer.create("a/one", 10)
         for act in (writer.flush, writer.publish):
-            with pytest.raises(store_writer.WriteFailed, match=f"^{target}: cannot be written: "):
+            with pytest.raises(store_writer.WriteFailed, match=f"^{target}/a/one: cannot be written: "):
                 act()
         assert not os.path.exists(target) and "one" not in {Path(path).name for _, path in did}
         bad.clear()
@@ -177,7 +177,7 @@ def test_a_flush_is_one_of_the_system_and_an_error_of_it_ends_the_write(tmp_path
                 raise OSError(errno.EIO, os.strerror(errno.EIO))
 
         monkeypatch.setattr(os, "fsync", fsync)
-        with pytest.raises(store_writer.WriteFailed, match=r"new: cannot be written: Input/output error"):
+        with pytest.raises(store_writer.WriteFailed, match=r"new/two: cannot be written: Input/output error"):
             writer.publish()
         assert not (tmp_path / "new").exists() and not writer.published
 
