@@ -51,23 +51,22 @@ def measure_questions(started: Session, root: Path, rounds: int) -> QuestionTime
     """Ask each question in turns with the floor, in a session that has asked none yet."""
     spark, location = started.spark, StoreLocation(str(root))
     segments = [(file.path, file.size) for file in open_store(location).segments()]
-    sources.register(spark)
 
-    def table(schema: str | None = None) -> Any:
-        reader = spark.read.format("rocketmq.messages").option("release", RELEASE)
-        return (reader if schema is None else reader.schema(schema)).load(str(root))
+    def table(columns: str | None = None, where: str | None = None) -> Any:
+        named = {} if columns is None else {"columns": columns}
+        return sources.read(spark, "messages", root, where=where, release=RELEASE, **named)
 
     def two_columns() -> None:
-        table("topic string, store_time timestamp").selectExpr("count(topic)", "max(store_time)").collect()
+        table("topic,store_time").selectExpr("count(topic)", "max(store_time)").collect()
 
     began = time.perf_counter()
     two_columns()
     first = time.perf_counter() - began
-    last = table("unique_key string, phy_offset long").where(f"phy_offset > {_end(root) - (1 << 20)}").head()
+    last = table("unique_key", f"phy_offset > {_end(root) - (1 << 20)}").head()
     wanted = last["unique_key"]
 
     def one() -> None:
-        found = table("unique_key string, topic string, phy_offset long").where(f"unique_key = '{wanted}'").collect()
+        found = table("unique_key,topic,phy_offset", f"unique_key = '{wanted}'").collect()
         if len(found) != 1:
             raise BenchFailed(f"{root}: {len(found)} messages of one unique key")
 
@@ -75,7 +74,7 @@ def measure_questions(started: Session, root: Path, rounds: int) -> QuestionTime
         lambda: _read_and_sum(started, location, segments),
         two_columns,
         lambda: table().write.format("noop").mode("overwrite").save(),
-        lambda: table("phy_offset long").count(),
+        lambda: table("phy_offset").count(),
         lambda: table().count(),
         one,
     )

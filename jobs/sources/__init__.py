@@ -1,19 +1,23 @@
 """A copied store as Spark data sources, read where it lies: no audit, no tables.
 
-    from jobs.sources import register
+    from jobs.sources import read, register
 
     register(spark)
     messages = spark.read.format("rocketmq.messages").schema("topic string, store_time timestamp").load("copies/broker-a")
-    messages.where("topic = 'orders'").agg({"store_time": "max"}).show()
+    messages.groupBy("topic").agg({"store_time": "max"}).show()
+    read(spark, "messages", "copies/broker-a", where="topic = 'orders' AND unique_key = '7F0001'").show()
 
 Sources: rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents, rocketmq.offsets (how far consumer groups
 and delay levels have come), rocketmq.transactions (half messages, and what became of them); their columns are in
 schemas/sources.py. A task reads one segment, or a piece of 64 MiB at least where cores would have nothing to do, one index file,
-a group of queues or a stretch of the log, the longest first. Conditions on topic, queue id, tags, offsets, store time, group and
-store are pushed down, and on messages also those on unique_key and msg_id (equal, in) and keys (contains), which find their
-bytes as `query` does: whole segments are skipped by the physical offsets in their names or because they lack such bytes,
-messages before they become rows. What Spark leaves to a source alone is in PushedFilters of explain("formatted"). No segment is
-skipped by store times unless `trust_clock` says so: a clock that was set back, or a damaged time, could hide messages.
+a group of queues or a stretch of the log, the longest first. No setting of a session is changed.
+
+A condition in `.where` of a frame is asked of rows alone: all are read. The argument `where` of read, lag and traffic makes a
+frame for one question, whose source takes over what it can: conditions on topic, queue id, tags, offsets, store time, group and
+store, and on messages also those on unique_key and msg_id (equal, in) and keys (contains), which find their bytes as `query`
+does. Whole segments are skipped by the physical offsets in their names or because they lack such bytes, messages before they
+become rows. Spark asks the whole condition again. No segment is skipped by store times unless `trust_clock` says so: a clock that
+was set back, or a damaged time, could hide messages.
 
 Several stores in one load: load(["copies/a", "copies/b"]), a pattern of this machine (load("copies/broker-*"), folders alone), or
 the option fleet, a fleet file as `audit --fleet` takes it, with a release and a broker.conf for each; of a fleet, stores that
@@ -25,10 +29,11 @@ For many questions make a copy once: keep(spark, STORE, PLACE, columns=...) writ
 instead of the store from then on.
 
 Options of all: release, broker_conf (a file), commitlog, consumequeue, index (where a store keeps these parts elsewhere), fleet,
-columns (names, separated by commas, or Spark's own .schema("topic string, store_time timestamp"): Spark does not pass to a
-source which ones a query needs, so that all that are named are made, for count() as well), pushdown (false: for a session in
-which Spark's own spark.sql.python.filterPushdown.enabled is off). Without release the newest known one is assumed, and standard
-error says so, once; the rows of consumequeue and index do not depend on it.
+columns (names, separated by commas, or Spark's own .schema("topic string, store_time timestamp"): Spark does not pass to a source
+which ones a query needs, so that all that are named are made, for count() as well), pushdown (true: Spark may hand over
+conditions by itself, in a session in which its spark.sql.python.filterPushdown.enabled is on, if its release is in
+StoreSource.right_with_pushed: none is yet, and then it changes nothing). Without release the newest known one is assumed, and
+standard error says so, once; the rows of consumequeue and index do not depend on it.
 Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
 batches instead of the batches), max_body_bytes, since and until (as on the command line), trust_clock (true: skip segments by
 their first messages' store times), tables (those that audits of this copy wrote: skips segments that hold no message of the store
@@ -37,9 +42,10 @@ times asked for, as an earlier audit with the same release and settings saw them
 option lost and the column `lost` want `release`, and have the whole store audited first, where the query is planned, by one
 process: for a large store take export --lost.
 
-Modules: `store_source`: what all sources share: options, columns, one store or several in one load; `conditions`: Spark's
-conditions as filters of messages; `message_source`, `file_sources`, `group_sources`: the sources; `copies`: for many questions;
-`helpers`: the functions above, loaded when they are first used: the process that plans a source needs one module alone.
+Modules: `store_source`: what all sources share: options, columns, one store or several in one load; `where`: what an SQL
+condition asks; `conditions`: what sources take over of it, as filters of messages; `message_source`, `file_sources`,
+`group_sources`: the sources; `copies`: for many questions; `helpers`: the functions above, loaded when they are first used: the
+process that plans a source needs one module alone.
 """
 
 from __future__ import annotations
@@ -48,7 +54,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jobs.sources.helpers import PUSHDOWN_CONF as PUSHDOWN_CONF
     from jobs.sources.helpers import SPANS as SPANS
     from jobs.sources.helpers import Stores as Stores
     from jobs.sources.helpers import keep as keep

@@ -7,8 +7,7 @@ they were when it was made: names, lengths and times of modification. Otherwise 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,12 +66,11 @@ def make_copy(
             raise UsageError(f"sort {name!r}: the columns of the copy are {', '.join(columns)}")
     is_taken = len(source.stores) == 1 and not source.lost and LOST not in columns
     before = _segments(source) if is_taken else frozenset()
-    ordered = frame.sortWithinPartitions(*order) if order else frame
-    with _times_with_statistics(spark):
-        try:
-            ordered.write.format(form).option("parquet.block.size", str(GROUP_BYTES)).mode("error").save(place)
-        except Exception as problem:
-            raise StoreError(f"{place}: the copy could not be written: {reason(problem)}") from None
+    ordered = _times_with_statistics(spark, frame.sortWithinPartitions(*order) if order else frame)
+    try:
+        ordered.write.format(form).option("parquet.block.size", str(GROUP_BYTES)).mode("error").save(place)
+    except Exception as problem:
+        raise StoreError(f"{place}: the copy could not be written: {reason(problem)}") from None
     if is_taken:
         _kept.insert(0, _Copy(place, form, columns, _options(source), source.times, before))
     else:
@@ -116,12 +114,16 @@ def _segments(source: MessagesSource) -> Segments:
     return frozenset((file.path, file.size, opened.listing.by_path[file.path].mtime_ns) for file in opened.segments())
 
 
-@contextmanager
-def _times_with_statistics(spark: SparkSession) -> Iterator[None]:
-    """Have Parquet hold times as numbers: the type that Spark takes by default has no statistics."""
-    before: Any = spark.conf.get(_TIMES_CONF)
-    spark.conf.set(_TIMES_CONF, "TIMESTAMP_MICROS")
+def _times_with_statistics(spark: SparkSession, frame: DataFrame) -> DataFrame:
+    """Return the frame in a session beside the user's own, in which Parquet holds times as numbers.
+
+    The type that Spark takes by default has no statistics. No option of a writer says so, and the user's session stays as it is.
+    """
     try:
-        yield
-    finally:
-        spark.conf.set(_TIMES_CONF, before)
+        jvm: Any = spark.sparkContext._jvm
+    except Exception:  # Spark Connect has no context: without statistics, then
+        return frame
+    beside = spark._jsparkSession.cloneSession()
+    beside.conf().set(_TIMES_CONF, "TIMESTAMP_MICROS")
+    plan = frame._jdf.queryExecution().analyzed()
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(beside, plan), spark)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -14,9 +13,6 @@ from jobs.sources.store_source import StoreReader, StoreSource, longest_first
 from schemas.rows import MappedFile
 from store_io.messages.open_store import OpenStore, QueueFiles
 from store_io.messages.scans import EntryScan
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import Filter
 
 GROUP_BYTES = 64 << 20  # of ConsumeQueue files that one task reads
 GROUP_QUEUES = 256
@@ -35,12 +31,6 @@ class QueuesReader(StoreReader):
     def __init__(self, arrow: pa.Schema, scan: EntryScan, queues: list[QueueFiles]) -> None:
         super().__init__(arrow)
         self.scan, self.listed = scan, queues
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        left = list(super().pushFilters(filters))
-        # Of an entry's own numbers only where it leads is looked at before it becomes a row.
-        taken = ("topic", "queue_id", "phy_offset")
-        return [f for f in filters if f in left or getattr(f, "attribute", ()) not in [(name,) for name in taken]]
 
     def parts(self) -> list[InputPartition]:
         chosen = [q for q in self.listed if self.wanted.holds_queue(*q.key)]
@@ -88,10 +78,6 @@ class FilesReader(StoreReader):
     def __init__(self, arrow: pa.Schema, scan: EntryScan, files: list[MappedFile], index: bool) -> None:
         super().__init__(arrow)
         self.scan, self.listed, self.index = scan, files, index
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        super().pushFilters([f for f in filters if getattr(f, "attribute", ()) == ("phy_offset",)])
-        return filters
 
     def parts(self) -> list[InputPartition]:
         return longest_first(f for f in self.listed if self.index or self.wanted.may_be_in(f.start, f.size))

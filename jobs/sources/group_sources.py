@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from jobs.cli.stores import StoreArgument
-from jobs.sources.conditions import wanted_texts
+from jobs.sources.conditions import Condition, wanted_texts
 from jobs.sources.store_source import StoreReader, StoreSource
 from schemas.rows import MappedFile
 from store_io.messages.groups.offset_rows import OffsetScan, offsets_not_there, scan_offsets
 from store_io.messages.groups.transaction_rows import TransactionScan, scan_transactions, stretches
 from store_io.messages.open_store import OpenStore
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import Filter
 
 PART_FILES = 4096  # so many files of a copy are worth a task of their own; each task parses the table of offsets
 MOST_PARTS = 16
@@ -47,19 +43,14 @@ class OffsetsReader(StoreReader):
         place = self.scan.location.root
         return [*super().notes(), *(f"rocketmq.offsets: {place}: {why}" for why in offsets_not_there(self.scan))]
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        left: list[Filter] = []
-        for condition in filters:
-            groups, kinds = (wanted_texts(condition, name) for name in ("group", "kind"))
-            if groups is not None:
-                self.scan = replace(self.scan, groups=groups if self.scan.groups is None else groups & self.scan.groups)
-            elif kinds is not None:
-                self.scan = replace(self.scan, kinds=kinds if self.scan.kinds is None else kinds & self.scan.kinds)
-            elif getattr(condition, "attribute", ()) in (("topic",), ("queue_id",)):
-                left += super().pushFilters([condition])
-            else:
-                left.append(condition)
-        return left
+    def take_over(self, condition: Condition) -> None:
+        groups, kinds = (wanted_texts(condition, name) for name in ("group", "kind"))
+        if groups is not None:
+            self.scan = replace(self.scan, groups=groups if self.scan.groups is None else groups & self.scan.groups)
+        elif kinds is not None:
+            self.scan = replace(self.scan, kinds=kinds if self.scan.kinds is None else kinds & self.scan.kinds)
+        else:
+            super().take_over(condition)
 
     def parts(self) -> list[InputPartition]:
         return [InputPartition(part) for part in range(self.count)]

@@ -6,19 +6,20 @@ import json
 import os
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.runtime.source_notes import say
+from jobs.sources.conditions import as_text
 from jobs.sources.copies import from_copy, make_copy
 from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSource
 from jobs.sources.group_sources import OffsetsSource, TransactionsSource
 from jobs.sources.message_source import MessagesSource
-from jobs.sources.store_source import StoreSource
+from jobs.sources.store_source import CONDITIONS, StoreSource
+from jobs.sources.where import take_apart
 from schemas.sources import STORE
 from store_io.base.errors import UsageError
 
-PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 SPANS = ("second", "minute", "hour", "day")
 
 Stores = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -30,12 +31,11 @@ _BY_NAME: dict[str, type[StoreSource]] = {
 
 
 def register(spark: SparkSession) -> None:
-    """Make the sources known to this session, and have Spark hand conditions to them.
+    """Make the sources known to this session. None of its settings is changed.
 
     Raises UsageError if Spark could plan no source here: `load` would show Spark's own error about it.
     """
     _check_python(spark)
-    spark.conf.set(PUSHDOWN_CONF, "true")  # off by default, and then Spark refuses a reader that could take conditions
     for source in _BY_NAME.values():
         spark.dataSource.register(_for_cores(source, spark) if source is MessagesSource else source)
 
@@ -49,15 +49,29 @@ def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSour
     return type(source.__name__, (source,), {"cores": cores, "__module__": source.__module__, "__doc__": source.__doc__})
 
 
-def read(spark: SparkSession, source: str, store: Stores | None = None, **options: object) -> DataFrame:
+def read(
+    spark: SparkSession, source: str, store: Stores | None = None, *, where: str | Column | None = None, **options: object
+) -> DataFrame:
     """Return one source of a store or of several, registered if it was not. Options as above, Python's True and False are
     understood.
 
     store: a path, a pattern, or a list of these; None: the option fleet names them.
+    where: a condition in SQL, or as a Column: the same rows as `.where` gives, and what can be left out by it is not read. It may
+    ask columns that the frame does not have.
     Raises UsageError or another StoreError here, in one sentence, where `load` would show Spark's own error around it.
     """
     found, texts = _source_of(source, store, options)
     register(spark)
+    if where is None:
+        return _frame(spark, found, texts)
+    columns = found.columns()
+    asked = take_apart(spark, where, list(found.known.values()))
+    texts["columns"] = ",".join(dict.fromkeys((*columns, *asked.columns)))
+    frame = _frame(spark, type(found)(texts), {**texts, CONDITIONS: as_text(asked.conditions)})
+    return frame.where(where).select(*columns)
+
+
+def _frame(spark: SparkSession, found: StoreSource, texts: dict[str, str]) -> DataFrame:
     found.schema()
     say(found.notes())  # here, too: in a session of another maker what Spark's workers say may come to no terminal
     copy = from_copy(spark, found) if isinstance(found, MessagesSource) else None
@@ -78,9 +92,10 @@ def keep(
     and store time. Options and errors as of `read`: `columns` chooses what the copy has. Questions with other options or
     columns read the store, and so do all once its segments have changed, which standard error says.
     """
-    found, _ = _source_of("messages", store, options)
+    found, texts = _source_of("messages", store, options)
     assert isinstance(found, MessagesSource)
-    return make_copy(spark, found, read(spark, "messages", store, **options), os.fspath(place), form, sort)
+    register(spark)
+    return make_copy(spark, found, _frame(spark, found, texts), os.fspath(place), form, sort)
 
 
 def _check_python(spark: SparkSession) -> None:
@@ -97,31 +112,39 @@ def _check_python(spark: SparkSession) -> None:
         )
 
 
-def lag(spark: SparkSession, store: Stores | None = None, **options: object) -> DataFrame:
+def lag(spark: SparkSession, store: Stores | None = None, *, where: str | Column | None = None, **options: object) -> DataFrame:
     """Return the lag of consumer groups: a row for each group, topic and queue with a committed offset, most first.
 
     Columns: group, topic, queue_id, committed_offset, queue_end, lag, status, as in rocketmq.offsets; for several stores `store`
-    before them. Options and errors as for `read`. Without the option release the newest one is assumed, which standard error
-    says; so it does if a start takes no offsets, as a file of config/ is absent or damaged: no rows then say nothing about lag.
+    before them. Options, `where` and errors as for `read`. Without the option release the newest one is assumed, which standard
+    error says; so it does if a start takes no offsets, as a file of config/ is absent or damaged: no rows then say nothing about
+    lag.
     """
     columns = (*_store_column("offsets", store, options), "group", "topic", "queue_id", "committed_offset", "queue_end", "lag")
-    frame = read(spark, "offsets", store, **{**options, "columns": ",".join(("kind", *columns, "status"))})
+    frame = read(spark, "offsets", store, where=where, **{**options, "columns": ",".join(("kind", *columns, "status"))})
     order = [F.desc_nulls_last("lag"), *(F.col(name) for name in columns[:-3])]
     return frame.where("kind = 'consumer'").drop("kind").orderBy(*order)
 
 
-def traffic(spark: SparkSession, store: Stores | None = None, per: str = "minute", **options: object) -> DataFrame:
+def traffic(
+    spark: SparkSession,
+    store: Stores | None = None,
+    per: str = "minute",
+    *,
+    where: str | Column | None = None,
+    **options: object,
+) -> DataFrame:
     """Return messages and bytes of each topic by the time at which they were stored, the earliest first.
 
     per: second, minute, hour or day, in the session's time zone (session.start has UTC); UsageError for others. Columns: `per`,
     where it begins (null for messages with damaged times), topic, messages, bytes (of whole messages); of several stores `store`
-    before them. Options, such as since and until, and errors as of `read`.
+    before them. Options, such as since and until, `where`, and errors as of `read`.
     """
     if per not in SPANS:
         raise UsageError(f"per={per!r}: {', '.join(SPANS)}")
     stores = _store_column("messages", store, options)
     columns = ",".join((*stores, "topic", "store_time", "total_size"))
-    frame = read(spark, "messages", store, **{**options, "columns": columns})
+    frame = read(spark, "messages", store, where=where, **{**options, "columns": columns})
     grouped = frame.groupBy(*stores, F.date_trunc(per, "store_time").alias(per), "topic")
     return grouped.agg(F.count("*").alias("messages"), F.sum("total_size").alias("bytes")).orderBy(per, *stores, "topic")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -17,7 +17,7 @@ from jobs.cli.stores import StoreArgument
 from jobs.messages.message_arguments import request_of
 from jobs.report.texts.query_text import narrowing_text
 from jobs.runtime.source_notes import say
-from jobs.sources.conditions import as_contents
+from jobs.sources.conditions import Condition, as_contents
 from jobs.sources.store_source import StoreReader, StoreSource
 from schemas.rows import DEFAULT
 from schemas.sources import BODY_COLUMNS, LOST
@@ -28,9 +28,6 @@ from store_io.messages.open_store import OpenStore
 from store_io.messages.question import MessageSearch, Narrowing, Question, open_search
 from store_io.messages.redaction import NONE, TEXT_COLUMNS, Redaction, read_redaction
 from store_io.messages.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import Filter
 
 _OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock tables lost redact redact_salt_file".split())
 
@@ -114,24 +111,18 @@ class MessagesReader(StoreReader):
         return {**super().__getstate__(), "search": None, "sent": self.sent or self.narrowed().scan}
 
     def narrowed(self) -> MessageSearch:
-        """Return the search with Spark's conditions, too."""
+        """Return the search with the conditions that were taken over, too."""
         return replace(self.search, question=self.search.question.narrowed(self.wanted, self.contents))
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+    def take_over(self, condition: Condition) -> None:
         """Take over conditions on contents, too; none on a column that is concealed, as Spark sees other texts there."""
-        concealed = TEXT_COLUMNS if self.redaction.mode != NONE else frozenset()
-        left, others = [], []
-        for condition in filters:
-            found = as_contents(condition)
-            if not concealed.isdisjoint(getattr(condition, "attribute", ())):
-                left.append(condition)
-            elif found is None:
-                others.append(condition)
-            else:
-                contents, exact = found
-                self.contents = self.contents.narrowed(contents)
-                left += [] if exact else [condition]
-        return [*left, *super().pushFilters(others)]
+        if self.redaction.mode != NONE and condition.column in TEXT_COLUMNS:
+            return
+        contents = as_contents(condition)
+        if contents is None:
+            super().take_over(condition)
+        else:
+            self.contents = self.contents.narrowed(contents)
 
     def parts(self) -> list[InputPartition]:
         return [InputPartition(part) for part in self.narrowed().pieces(_tell, self.cores)]

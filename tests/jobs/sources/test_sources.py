@@ -1,4 +1,4 @@
-"""The store as Spark data sources: the same rows as without Spark, conditions pushed down and not, what is told of bad input."""
+"""The store as Spark data sources: the same rows as without Spark, and what is told of bad input."""
 
 from __future__ import annotations
 
@@ -20,27 +20,14 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
-from pyspark.sql.datasource import (
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    InputPartition,
-    IsNotNull,
-    LessThan,
-    LessThanOrEqual,
-    Not,
-    StringContains,
-    StringStartsWith,
-)
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from jobs import sources
 from jobs.runtime import setup as environment
 from jobs.runtime import source_notes
-from jobs.sources import PUSHDOWN_CONF, helpers, read, register
-from jobs.sources.conditions import as_contents, as_message_filter
+from jobs.sources import helpers, read, register
+from jobs.sources.conditions import Condition
 from jobs.sources.copies import make_copy
 from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSource
 from jobs.sources.group_sources import OffsetsSource, TransactionsSource
@@ -49,7 +36,6 @@ from jobs.sources.store_source import StoreSource
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.messages.choice import by_pieces
-from store_io.messages.message_filter import EVERY_MESSAGE, Contents, MessageFilter
 from tests.store_io.messages.test_message_rows import odd_store, plain, rows_of
 from tests.support.answers.lost_messages import damaged_store
 from tests.support.failing_reads import REQUESTS, failing_calls
@@ -72,66 +58,7 @@ def key(row: dict[str, Any]) -> int:
     return int(row["phy_offset"])
 
 
-# ---- conditions ------------------------------------------------------------------------------------------------------
-
-NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NOON_MS = 1_795_176_000_000
-
-
-@pytest.mark.parametrize(
-    ("condition", "wanted", "exact"),
-    [
-        (EqualTo(("topic",), "a"), MessageFilter(topics=frozenset("a")), True),
-        (In(("topic",), ("a", "b")), MessageFilter(topics=frozenset("ab")), True),
-        (EqualTo(("queue_id",), 3), MessageFilter(queue_ids=frozenset({3})), True),
-        (EqualTo(("phy_offset",), 5), MessageFilter(phy_offsets=(5, 6)), True),
-        (GreaterThan(("phy_offset",), 5), MessageFilter(phy_offsets=(6, None)), True),
-        (LessThan(("queue_offset",), 5), MessageFilter(queue_offsets=(None, 5)), True),
-        (LessThanOrEqual(("store_time_ms",), 5), MessageFilter(store_times=(None, 6)), True),
-        (GreaterThanOrEqual(("store_time_ms",), 5), MessageFilter(store_times=(5, None)), True),
-        (In(("queue_offset",), (9, 2)), MessageFilter(queue_offsets=(2, 10)), False),
-        (GreaterThan(("store_time",), NOON), MessageFilter(store_times=(NOON_MS, None)), False),
-        (LessThan(("store_time",), NOON), MessageFilter(store_times=(None, NOON_MS + 1)), False),
-        (EqualTo(("store_time",), NOON), MessageFilter(store_times=(NOON_MS, NOON_MS + 1)), False),
-        (GreaterThan(("topic",), "a"), EVERY_MESSAGE, False),
-        (Not(EqualTo(("topic",), "a")), EVERY_MESSAGE, False),
-        (IsNotNull(("topic",)), EVERY_MESSAGE, False),
-        (StringStartsWith(("topic",), "a"), EVERY_MESSAGE, False),
-        (EqualTo(("properties", "key"), "a"), EVERY_MESSAGE, False),
-        (EqualTo(("tags",), "a"), MessageFilter(tags=frozenset("a")), True),
-        (EqualTo(("keys",), "a"), EVERY_MESSAGE, False),
-    ],
-)
-def test_what_a_condition_asks_of_messages(condition: Filter, wanted: MessageFilter, exact: bool) -> None:
-    assert as_message_filter(condition) == (wanted, exact)
-
-
-@pytest.mark.parametrize(
-    ("condition", "contents", "exact"),
-    [
-        (StringContains(("keys",), "a b"), Contents(in_keys=("a b",)), True),
-        (EqualTo(("keys",), "a"), Contents(in_keys=("a",)), False),
-        (EqualTo(("unique_key",), "u"), Contents(unique_keys=frozenset("u")), True),
-        (In(("unique_key",), ("u", "v")), Contents(unique_keys=frozenset("uv")), True),
-        (In(("msg_id",), ("u", "v")), Contents(msg_ids=frozenset("uv")), True),
-    ],
-)
-def test_what_a_condition_asks_of_contents(
-    condition: Filter, contents: Contents, exact: bool, real: tuple[Path, Path], tmp_path: Path
-) -> None:
-    assert as_contents(condition) == (contents, exact)
-    source = MessagesSource({"path": str(real[0])})
-    reader: Any = source.reader(source.schema())
-    assert list(reader.pushFilters([condition])) == ([] if exact else [condition]) and reader.contents == contents
-    hidden: Any = MessagesSource({"path": str(real[0]), "redact": "hide"}).reader(source.schema())
-    asked = [condition, EqualTo(("tags",), "(hidden)"), EqualTo(("queue_id",), 1)]
-    assert list(hidden.pushFilters(asked)) == asked[:2]
-    assert (hidden.contents, hidden.wanted) == (Contents(), MessageFilter(queue_ids=frozenset({1})))
-
-
-@pytest.mark.parametrize("condition", [StringContains(("topic",), "a"), Not(EqualTo(("unique_key",), "a")), IsNotNull(("keys",))])
-def test_other_conditions_say_nothing_of_contents(condition: Filter) -> None:
-    assert as_contents(condition) is None
 
 
 def test_who_plans_a_question_loads_no_compiler() -> None:
@@ -161,7 +88,7 @@ def test_a_session_of_many_cores_reads_a_segment_in_pieces(real: tuple[Path, Pat
         assert len(parts) == 6 if source.cores == 1 else len(parts) > 12
         found = [row for part in parts for batch in pickle.loads(pickle.dumps(reader)).read(part) for row in batch.to_pylist()]
         rows.append(sorted(found, key=key))
-        reader.pushFilters([EqualTo(("unique_key",), "u")])
+        reader.take_over(Condition("EqualTo", "unique_key", ("u",)))
         assert len(reader.partitions()) == 6
     assert rows[0] == rows[1] and len(rows[0]) == 1702
 
@@ -170,8 +97,9 @@ def test_whole_segments_are_skipped_by_their_names(real: tuple[Path, Path]) -> N
     source = MessagesSource({"path": str(real[0])})
     reader: Any = source.reader(source.schema())
     assert [part.value.file.start for part in reader.partitions()] == [131072 * i for i in range(6)]
-    left = list(reader.pushFilters([GreaterThanOrEqual(("phy_offset",), 200_000), LessThan(("phy_offset",), 262_144)]))
-    assert left == [] and [part.value.file.start for part in reader.partitions()] == [131072]
+    reader.take_over(Condition("GreaterThanOrEqual", "phy_offset", (200_000,)))
+    reader.take_over(Condition("LessThan", "phy_offset", (262_144,)))
+    assert [part.value.file.start for part in reader.partitions()] == [131072]
     packed, rules = pickle.dumps(reader), pickle.dumps(reader.search.store.rules)
     assert len(packed) - len(rules) < 7_500 and b"commitlog/0" not in packed
 
@@ -253,7 +181,7 @@ def test_segments_are_skipped_by_time_only_where_the_clock_is_trusted(tmp_path: 
     store = b.write(tmp_path / "store", spare=False).root
     source = MessagesSource({"path": str(store), "trust_clock": str(trusting), "since": str(NOON_MS + 5 * hour)})
     reader: Any = source.reader(source.schema())
-    reader.pushFilters([LessThan(("store_time_ms",), NOON_MS + 15 * hour)])
+    reader.take_over(Condition("LessThan", "store_time_ms", (NOON_MS + 15 * hour,)))
     assert sorted(part.value.file.start // 512 for part in reader.partitions()) == ([0, 1] if trusting else [0, 1, 2, 3, 4])
     (row,) = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     assert row["store_time_ms"] == NOON_MS + 10 * hour
@@ -333,32 +261,6 @@ def test_every_row_and_type(spark: SparkSession, tmp_path: Path) -> None:
         assert all((mine[k] is None) == (reference[k] is None) for k in times)
     seconds = {row["phy_offset"]: row["s"] for row in frame.selectExpr("phy_offset", "unix_millis(store_time) s").collect()}
     assert all(seconds[row["phy_offset"]] in (row["store_time_ms"], None) for row in wanted)
-
-
-CONDITIONS = (
-    "topic = 'Topic1' and queue_id in (0, 1) and queue_offset >= 5",
-    "phy_offset between 100000 and 300000 and topic like 'Topic%'",
-    "store_time >= timestamp'2026-11-20 21:19:47.3' and store_time < timestamp'2026-11-20 21:19:47.4'",
-    "store_time_ms > 1795209587300 and tags is not null",
-    "topic = 'none'",
-)
-
-
-@spark_test
-def test_pushed_or_not_conditions_give_the_same(spark: SparkSession, real: tuple[Path, Path]) -> None:
-    names = "phy_offset,topic,queue_id,queue_offset,store_time,store_time_ms,tags"
-    pushed = read(spark, "messages", str(real[0]), columns=names)
-    register(spark)
-    spark.conf.set(PUSHDOWN_CONF, "false")
-    try:
-        frame = spark.read.format("rocketmq.messages").options(columns=names, pushdown="false").load(str(real[0]))
-        without = [sorted(frame.where(condition).collect()) for condition in CONDITIONS]
-        assert frame.count() == 1702
-    finally:
-        spark.conf.set(PUSHDOWN_CONF, "true")
-    for condition, wanted in zip(CONDITIONS, without, strict=True):
-        assert sorted(pushed.where(condition).collect()) == wanted
-        assert (0 < len(wanted) < 1702) == (condition != "topic = 'none'")
 
 
 @spark_test

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyspark.sql.datasource import GreaterThanOrEqual
 
 from jobs import RULES_VERSION, entry
+from jobs.sources.conditions import Condition
 from jobs.sources.message_source import MessagesSource
 from jobs.tables.earlier_times import earlier_times
 from store_io.audit.audit_store import run_local
@@ -160,7 +160,7 @@ def test_the_source_skips_the_same(store: Path, tmp_path: Path, capsys: pytest.C
     def starts(**more: str) -> tuple[list[int], list[int]]:
         source = MessagesSource({"path": str(store), "release": RELEASE, **more})
         reader: Any = source.reader(source.schema())
-        reader.pushFilters([GreaterThanOrEqual(("store_time_ms",), NOON + 45 * HOUR)])
+        reader.take_over(Condition("GreaterThanOrEqual", "store_time_ms", (NOON + 45 * HOUR,)))
         parts = reader.partitions()
         rows = [row["phy_offset"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
         return sorted({part.value.file.start for part in parts}), sorted(rows)
