@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -27,7 +28,21 @@ PACKAGES = (_PACKAGE,) if INSTALLED else ("jobs", "schemas", "store_io")
 SPEAKER = "rmq-audit" if INSTALLED else "spark-submit.sh"  # begins what is said on standard error
 COMMAND = "rmq-audit" if INSTALLED else "./spark-submit.sh"  # begins a usage line
 _SCRIPT = ROOT / "spark-submit.sh"
-ENTRY = COMMAND if INSTALLED or not _SCRIPT.exists() else str(_SCRIPT)  # begins a command to paste, in any folder
+
+
+def installed_entry(program: str) -> str:
+    """Return the word with which a person calls the installed command: its name if a shell finds it by that, else its path.
+
+    program: as this process was called.
+    """
+    own, found = os.path.abspath(program), shutil.which(COMMAND)
+    if os.path.basename(own) != COMMAND or not os.path.exists(own):
+        return COMMAND
+    return COMMAND if found is not None and os.path.realpath(found) == os.path.realpath(own) else own
+
+
+# Begins a command to paste, in any folder.
+ENTRY = installed_entry(sys.argv[0]) if INSTALLED else str(_SCRIPT) if _SCRIPT.exists() else COMMAND
 
 
 def module_name(name: str) -> str:

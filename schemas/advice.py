@@ -143,6 +143,7 @@ class Step(StrEnum):
     SEEK_HEADERS = auto()
     LOOK_AT_ORIGIN = auto()  # physical offset of the message whose copy this is
     LOOK_AT_FOLDER = auto()
+    COPY_AGAIN_IF_LIVE = auto()
     # No repair helps.
     NO_LEDGER_REPAIR = auto()
     NO_COMPACTED_REPAIR = auto()
@@ -168,6 +169,7 @@ class Step(StrEnum):
     NAME_CONF = auto()
     ROCKSDB_TIMERS = auto()
     NEW_NAME = auto()
+    SPLIT_SEGMENTS = auto()  # the size with which the log was written; that of its files
     # Files that a person puts back or takes away.
     RESTORE = auto()
     RESTORE_OR_FIX = auto()
@@ -204,6 +206,39 @@ class Advice(NamedTuple):
 
     step: Step
     values: tuple[str | int, ...] = ()
+
+
+class Lack(StrEnum):
+    """What shows that a copy is not all that its broker had: the gravest first. The comment lists what `place` is."""
+
+    OTHER_COPY = auto()  # a copy that holds more at the end of its log; the path of that copy
+    LOG_ELSEWHERE = auto()  # broker.conf keeps the log in another folder, and the copy's log ends too early; that folder
+    STORES_MERGED = auto()  # segments of two brokers lie in one folder
+    SEGMENTS_BETWEEN = auto()  # segments are missing between others
+    SEGMENTS_AT_END = auto()
+    ZEROS = auto()  # zeros of the log before later messages
+    QUEUES_LATER = auto()  # the queues were copied later than the log
+    NO_CONFIG = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class NotWhole:
+    """One thing that shows that a copy is not whole, while what is missing may still be where the copy was made.
+
+    file: the first file or folder that is missing, or shows it, below the store.
+    files: how many such files there are.
+    messages: how many are missing, 0 if nothing says it. at_least: there may be more.
+    place: where to look, a path on the broker's machine or of another copy; "" if nothing names it.
+    own: messages of this copy that the other copy lacks.
+    """
+
+    kind: Lack
+    file: str
+    files: int = 1
+    messages: int = 0
+    at_least: bool = False
+    place: str = ""
+    own: int = 0
 
 
 class Cause(StrEnum):

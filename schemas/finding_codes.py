@@ -42,6 +42,8 @@ class Code(StrEnum):
     SEGMENT_UNWRITTEN = "segment_unwritten"
     SEGMENT_MISNAMED = "segment_misnamed"
     SEGMENT_TWICE = "segment_twice"
+    STORES_MERGED = "stores_merged"
+    FILLER_OTHER_SIZE = "filler_other_size"
     COMMITLOG_EMPTY = "commitlog_empty"
     COMMITLOG_EMPTIED = "commitlog_emptied"
     COMMITLOG_SHRUNK = "commitlog_shrunk"
@@ -132,6 +134,7 @@ class Code(StrEnum):
     CONFIG_BACKUP_TAKEN = "config_backup_taken"
     CONFIG_TABLE_LOST = "config_table_lost"
     CONFIG_OLDER = "config_older"
+    CONFIG_NOT_COPIED = "config_not_copied"
     OPENED_DATABASE_DAMAGED = "opened_database_damaged"
     OPENED_DATABASE_GONE = "opened_database_gone"
     OPENED_DATABASE_UNUSED = "opened_database_unused"
@@ -316,6 +319,17 @@ _ROWS = (
     FindingCode(Code.SEGMENT_TWICE, LOSS, Part.LOG, Cure.BY_HAND,
                 "Two files are the segment of one number, mostly in two CommitLog folders. A broker loads both.",
                 "Keep the file with the right messages."),
+    FindingCode(Code.STORES_MERGED, LOSS, Part.LOG, Cure.BY_HAND, stays=Stays.AS_BEFORE,
+                meaning="At this segment no queue continues: it and the one before are of two brokers, whose stores were copied"
+                        " into one folder.",
+                step="Copy the store of each broker again, each into a folder of its own: a repair would mix their messages in"
+                     " the same queues."),
+    FindingCode(Code.FILLER_OTHER_SIZE, NOTE, Part.LOG, Cure.BY_HAND, named=True,
+                meaning="Fillers end inside of segments, all at multiples of a smaller size: the log was written with that size"
+                        " of segments.",
+                step="In a copy split the files of commitlog/ into pieces of that size, each named after the physical offset at"
+                     " which it begins, set mappedFileSizeCommitLog to it, and audit that.",
+                follows="A start skips what follows each of these fillers in its segment."),
     FindingCode(Code.COMMITLOG_EMPTY, NOTE, Part.LOG, Cure.BY_HAND,
                 "This copy holds no message, and nothing in it shows that it ever held one.",
                 "If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with"
@@ -587,6 +601,11 @@ _ROWS = (
     FindingCode(Code.CONFIG_OLDER, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="The table of topics is older than its own .bak: an old file was put in its place.",
                 step="Compare the file with its .bak before a start, and keep the newer one."),
+    FindingCode(Code.CONFIG_NOT_COPIED, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="There is no config/ in this copy, and its log shows that groups consumed: topics, groups and offsets"
+                        " are missing.",
+                step="Copy config/ from the broker before a start or a repair: offsets of groups are in no other file.",
+                follows="No message of the CommitLog is lost by it. Groups get all messages again, or skip to the end."),
     FindingCode(Code.OPENED_DATABASE_DAMAGED, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="RocksDB finds bad bytes in kvStore/, config/users or config/acls. A broker does not find what lies in or"
                         " after them: popped messages that were not acknowledged, users, access rules.",
@@ -696,14 +715,14 @@ _ROWS = (
     FindingCode(Code.QUEUES_COPIED_LATER, REBUILDABLE, Part.COPY, Cure.BY_HAND,
                 "The ConsumeQueues have messages beyond the CommitLog's end: they were copied later, or the log's last part is"
                 " gone.",
-                "Stop the broker and copy again. If its machine lost power, compare with a replica."),
+                Step.COPY_AGAIN_IF_LIVE),
     FindingCode(Code.STORE_REPAIRED, NOTE, Part.COPY, Cure.OTHER_COPY,
                 "A repair made this store and gave up messages that it could not keep: its report beside the store has them.",
                 "Look for these messages in another copy of the same broker if they matter.",
                 follows="No consumer gets these messages from this store."),
     FindingCode(Code.LIVE_COPY, NOTE, Part.COPY, Cure.BY_HAND,
                 "The copy was probably taken from a running broker: its parts are of different moments.",
-                "Stop the broker and copy again for an exact answer. If its machine lost power, compare with a replica.",
+                Step.COPY_AGAIN_IF_LIVE,
                 follows="Other findings may come from the copying alone: the broker itself may be sound."),
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas.advice import Advice, Gap, Refusal, Step
+from schemas.advice import Advice, Gap, NotWhole, Refusal, Step
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.finding_codes import LOSS as LOSS
 from schemas.finding_codes import NOTE as NOTE
@@ -616,6 +616,7 @@ class AuditOutcome:
     furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
     missing: Row = field(default_factory=dict)  # messages shown and not held: {"messages", "at_least"}; {}: none, or not known
+    not_whole: list[NotWhole] = field(default_factory=list)  # what shows that the copy is not whole, the gravest first
     unclean: bool = False  # the abort marker is there
     config: ConfigTables | None = None  # what the managers of config/ hold; None where the store could not be audited
     comparison: Comparison | None = None  # of releases and settings; None where nobody asked for it

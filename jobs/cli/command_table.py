@@ -129,6 +129,7 @@ it leaves NEW.handover.html, a checklist for the start, and a list of the messag
     write=(
         Option("--to", "NEW", "a folder that does not exist (default COPY-rescued); NEW.rescue gets the audit's page"),
         Option("--yes", "", "run the repair that is recommended"),
+        Option("--give-up", "", "repair a copy that is not whole, and give up what it lacks"),
     ),
     rare=_ELSEWHERE,
     instead=tuple(
@@ -136,8 +137,7 @@ it leaves NEW.handover.html, a checklist for the start, and a list of the messag
         for name in ("--policy", "--heal", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier")
     ),
     epilog="""\
-exit codes: 0 nothing to do, or the new store is in place and consistent; 2 usage, or something must be named; 3 not
-audited completely, refused or failed; 10, 20 a repair is recommended and was not run; 130, 143 interrupted""",
+exit codes: 0 nothing to do, or done; 2 usage; 3 not fully audited, refused, failed; 10, 20 not run; 130, 143 interrupted""",
 )
 
 COMMAND_TABLE["explain"] = CommandSpec(

@@ -9,6 +9,8 @@ hand it over. What is run is the very command that is shown. The exit code says 
   diverged, as nothing here can say which of them is right.
 * 10, 20: a repair is proposed and was not run, or none would change what is wrong: the audit's own code. Also where a repair's
   result was not consistent.
+* 20 also if it is shown that the copy is not whole, or the donor holds more at its end: what is missing may still be had, so
+  nothing is repaired, not with --yes either, unless --give-up is said.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ from jobs.report.texts.rescue_text import (
     first_text,
     steps_text,
     ways_text,
+    withheld_text,
 )
 from jobs.report.texts.safety_text import judge
+from jobs.report.texts.text import printable
 from jobs.runtime import interrupts
 from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed
@@ -47,10 +51,11 @@ from schemas.rows import DOUBT, NAMED, AuditOutcome
 from schemas.store_names import BESIDE
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
+from store_io.audit.outcome.copy_whole import held_by
 from store_io.audit.outcome.safety import holds_nothing
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UnfitDonor, UsageError
-from store_io.base.exit_codes import CONSISTENT
+from store_io.base.exit_codes import CONSISTENT, LOST
 from store_io.base.failed_reads import every_read
 from store_io.base.tasks import Task
 from store_io.broker.releases import KNOWN_RELEASES
@@ -58,13 +63,13 @@ from store_io.model.audit_request import AuditRequest
 from store_io.repair.proposals import RepairProposal, config_helps, recommended
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_work import RepairRequest, RunTasks
-from store_io.repair.ways import Way, section_of, work_out_way
+from store_io.repair.ways import Way, section_of, still_to_be_had, work_out_way
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.replicas.same_logs import same_logs
 from store_io.wording.gaps import gap_text
 from store_io.wording.steps import advice_text
 
-YES, DONOR = "--yes", "the donor"
+YES, GIVE_UP, DONOR = "--yes", "--give-up", "the donor"
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,8 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
     with interrupts.first_only(), run_tasks_for(command.spark, asked.location) as run_tasks:
         tell_step("auditing the copy")
         outcome, compared = _audit(asked, run_tasks)
-        _say(audit_text(outcome))
+        words = store_words(asked.store)
+        _say(audit_text(outcome, next_steps(outcome, words, "").again))
         asked = replace(asked, assumed=(*asked.assumed, *(f"{said}." for said in compared.doubts)))
         end = _end_without_repair(outcome, asked, compared)
         if compared.group or end is not None:  # else the repair says why it leaves the donor out
@@ -124,6 +130,11 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
         return end.code
     outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
     _write(asked, outcome)
+    if GIVE_UP not in command.flags and still_to_be_had(outcome, ways):
+        named = [(name, command.options[name]) for name in ("--donor", "--to") if name in command.options]
+        again = command_line("rescue", (*words, YES, GIVE_UP), named)
+        _say(withheld_text(outcome, ways, again, asked.folder))
+        return LOST
     best = recommended(outcome.plan["repair"])
     if best is None and any(way.consistent for way in ways):
         _say(steps_text("Not rescued: a repair would change nothing of this.", (*_steps(outcome), _page(asked, outcome))))
@@ -173,7 +184,10 @@ def _audit(asked: AskedRescue, run_tasks: RunTasks) -> tuple[AuditOutcome, Compa
         asking.append((donor, donor.first_tasks()))
     run_rounds(asking, lambda tasks: run_tasks(tasks, "auditing"))
     compared = ComparedDonor() if donor is None else _compared(audit, donor, run_tasks)
-    return audit.outcome(), compared
+    outcome = audit.outcome()
+    if asked.donor is not None and outcome.exit_code != CONSISTENT and (more := held_by(outcome, asked.donor.root)) is not None:
+        outcome.not_whole.insert(0, more)
+    return outcome, compared
 
 
 def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> ComparedDonor:
@@ -203,7 +217,8 @@ def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: Com
     if outcome.exit_code == CONSISTENT:
         said = "Nothing to repair: the copy is consistent by all checks."
         if compared.has_more:
-            step = "No repair adds this to a sound copy: use the donor's store, or its files of config/, instead."
+            store = "the donor's store" if asked.donor is None else printable(asked.donor.root)
+            step = f"No repair adds this to a sound copy: use {store}, or its files of config/, instead."
             return End(CONSISTENT, f"{said} The donor has more, as said above.", (step,))
         return End(CONSISTENT, said)
     if outcome.release_from != NAMED or any(premise.kind == DOUBT for premise in outcome.premises):

@@ -7,6 +7,7 @@ and NEW.resend.jsonl with those that the copy still holds, for a producer to sen
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from jobs.cli.stores import StoreArgument
@@ -59,6 +60,7 @@ def hand_over(
         if plan.origins[key] != "default"
     ]
     conf = parse_properties(store.broker_conf or "")
+    servers = conf.get("namesrvAddr", "").strip()
     given = given_settings(store.broker_conf or "", plan.release)
     texts = {key: setting.text for key, setting in given.items()}
     settings = {key: Setting(value, plan.origins[key], texts.get(key)) for key, value in plan.settings.items()}
@@ -83,6 +85,8 @@ def hand_over(
         settings=changed,
         unsafe=unsafe_settings(rules, conf),
         places=[(name, conf[name].strip()) for name in _PLACES if conf.get(name)],
+        port=conf["listenPort"].strip() if re.fullmatch(r"\s*\d{1,5}\s*", conf.get("listenPort", ""), re.ASCII) else "10911",
+        name_server=servers if re.fullmatch(r"[\w.-]+:\d{1,5}(;[\w.-]+:\d{1,5})*", servers, re.ASCII) else "",
         assumed=[*assumed, *(f"{odd}." for odd in odd_settings(store.broker_conf, rules)), *_assumed(request)],
         ends=ends.shown if ends is not None else (),
         queues=ends.count if ends is not None else 0,

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from schemas.rows import FROM_FILE, Row
+from schemas.advice import Lack
+from schemas.rows import FROM_FILE, AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import FormUnread, StoreError, UnfitDonor, Unreadable
 from store_io.base.wording import clause
@@ -23,6 +24,7 @@ from store_io.repair.repair_steps import COPY
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
 
+_IN_THE_LOG = (Lack.SEGMENTS_BETWEEN, Lack.SEGMENTS_AT_END, Lack.ZEROS, Lack.QUEUES_LATER)
 WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned with
 
 
@@ -173,6 +175,16 @@ def _nothing_written(config: Sequence[Row]) -> str:
     """Return why --fix-config writes no file. config: rows of the report, all of files that are left out."""
     why = "; ".join(f"{row['file']}: {clause(row['reason'])}" for row in config)
     return f"{FIX_CONFIG} finds nothing to write" + (f": {why}" if why else "")
+
+
+def still_to_be_had(outcome: AuditOutcome, ways: Sequence[Way]) -> bool:
+    """Say whether a new store would give up what may still be had, as it is shown that the copy is not whole.
+
+    A donor from which a way takes all that the log lacks leaves nothing that may still be found.
+    """
+    kept = [way for way in ways if way.consistent and (way.report["donor"] or {}).get("taken")]
+    whole = any(not way.given_up and not way.report["given_up"]["signs"] for way in kept)
+    return any(lack.kind not in _IN_THE_LOG or not whole for lack in outcome.not_whole)
 
 
 def section_of(way: Way) -> Row:

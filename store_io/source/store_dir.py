@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from schemas import checkpoint_layout
 from schemas.advice import Cause, Gap
@@ -17,8 +19,10 @@ from schemas.finding_codes import Code
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, UPLOAD_MARK
-from store_io.base.errors import NotAStore, Unreadable
+from store_io.base.errors import NotAStore, StoreError, Unreadable
+from store_io.base.failed_reads import can_do_without
 from store_io.base.packed import keys_of
+from store_io.base.wording import names_text
 from store_io.source.byte_source import DerivedLocation, StoreLocation, check_root, open_source, shown
 from store_io.source.file_columns import FileColumns, FilesByPath
 
@@ -30,6 +34,7 @@ _KNOWN = re.compile(
 DLEDGER = re.compile(r"dledger-.+")
 _CONFIG_FILE = re.compile(r"config/(topics|consumerOffset|subscriptionGroup|delayOffset)\.json(\.bak)?")
 _SEGMENT_NAME = re.compile(r"[0-9]{20}")
+MOST_BELOW = 20  # folders below one that is no store, in which a store is looked for
 UNREAD_KINDS = ("link_out", "unreadable", "special")  # of what has a name and is never opened: nobody knows its length
 
 
@@ -137,16 +142,33 @@ def why_no_store(location: StoreLocation, names: Sequence[StoreFile]) -> str:
             f"{root}: {UPLOAD_MARK} is in it: the upload of this store has not ended, or was broken off; then remove all of it,"
             " and repeat the command"
         )
-    for entry in names:
-        if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE):
-            return ""
-        if DLEDGER.fullmatch(entry.path) or _CONFIG_FILE.fullmatch(entry.path):
-            return ""
+    if any(_shows_a_store(entry) for entry in names):
+        return ""
     if not names:
         return f"{root}: an empty directory, not a RocketMQ store"
     if any(_SEGMENT_NAME.fullmatch(entry.path) for entry in names):
         raise NotAStore(f"{root}: this is a commitlog directory; name the store directory that holds it")
-    return f"{root}: no commitlog/, consumequeue/, index/, checkpoint or config/topics.json in it, so not a RocketMQ store"
+    sentence = f"{root}: no commitlog/, consumequeue/, index/, checkpoint or config/topics.json in it, so not a RocketMQ store"
+    below = _stores_below(location, names)
+    return f"{sentence}; name the store that is in it: {names_text(below)}" if below else sentence
+
+
+def _shows_a_store(entry: StoreFile) -> bool:
+    """Say whether only a store has something of this name."""
+    if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE):
+        return True
+    return bool(DLEDGER.fullmatch(entry.path) or _CONFIG_FILE.fullmatch(entry.path))
+
+
+def _stores_below(location: StoreLocation, names: Sequence[StoreFile]) -> list[str]:
+    """Return the folders directly below that are stores, of the first that there are."""
+    found = []
+    for entry in islice((entry for entry in names if entry.kind == "directory"), MOST_BELOW):
+        path = f"{location.root.rstrip('/')}/{entry.path}"
+        with can_do_without("a folder below one that is no store: it is only named"), suppress(StoreError):
+            if any(_shows_a_store(inner) for inner in open_source(replace(location, root=path, parts=())).names()):
+                found.append(shown(path))
+    return found
 
 
 def is_foreign(listing: StoreListing) -> bool:

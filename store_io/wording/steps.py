@@ -80,6 +80,14 @@ def _read_with_lines(folder: str | int, *lines: str | int) -> str:
     )
 
 
+def _split_segments(written: str | int, now: str | int) -> str:
+    return (
+        f"Best keeps all messages: in a copy split each file of commitlog/ into pieces of {written} bytes, each named after the"
+        f" physical offset at which it begins, set mappedFileSizeCommitLog={written} in place of {now} in broker.conf, and audit"
+        " that. A slave's size must be its master's."
+    )
+
+
 def _switch_off(setting: str | int) -> str:
     return (
         f"First set {setting}=false in broker.conf and audit again: messages that were written before it was switched on lack the"
@@ -134,6 +142,8 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.LOOK_AT_ORIGIN: "Look at the message at physical offset {0}: the damage came from there.",
     Step.LOOK_AT_FOLDER: "If this folder is only not mounted, or its path is wrong, mend that and audit again. Else copy the"
     " store again, or take another copy of the same broker.",
+    Step.COPY_AGAIN_IF_LIVE: "If this was copied while the broker ran, stop the broker and copy again. If its machine lost power,"
+    " compare with a replica.",
     Step.NO_LEDGER_REPAIR: "No repair writes the log of one node of a DLedger group: compare committedIndex of all copies, then"
     " empty this node's store and let it copy the log from the others.",
     Step.NO_COMPACTED_REPAIR: "No repair is written for a store with the log of a compacted topic: look for another copy of the"
@@ -164,6 +174,7 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     " reads.",
     Step.ROCKSDB_TIMERS: "Set timerRocksDBEnable=true in broker.conf, for RocketMQ 5.4.0 or later, and audit again: the timers"
     " lie in rocksdbstore/.",
+    Step.SPLIT_SEGMENTS: _split_segments,
     Step.NEW_NAME: "If it was meant to begin again, give the store another name.",
     Step.RESTORE: f"{_RESTORE}: {_NO_BACKUP}",
     Step.RESTORE_OR_FIX: f"{_RESTORE}, or repair this copy with --fix-config, which writes what the log and other files show:"

@@ -8,6 +8,7 @@ All of it follows from the repair's report. Lists are bounded; what is left out 
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -79,6 +80,7 @@ class HandOver(RepairFigures):
     copy, target: paths of the damaged copy and of the new store.  command: the repair that was run, "" if it cannot be written.
     with_config: a repair that would also write files of config/, "" without one.
     words: as `commands.store_words` gives them for the copy.
+    port, name_server: of the broker, by broker.conf; "" if it names no name server.
     report: NEW.repair.json.
     named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`; named_count: how many
     messages have a name; not_named: how many are known by their number alone.
@@ -105,6 +107,8 @@ class HandOver(RepairFigures):
     queues: int = 0
     command: str = ""
     with_config: str = ""
+    port: str = "10911"
+    name_server: str = ""
 
     @property
     def release(self) -> str:
@@ -349,7 +353,7 @@ def _places(handed: HandOver) -> Iterator[str]:
     yield f"Put {handed.target} in the place of {where}: the same path, owner and permissions of the broker's user."
     for name, path in handed.places:
         folder = _FOLDERS.get(name)
-        if folder:
+        if folder and not (root and posixpath.normpath(path) == posixpath.normpath(f"{root}/{folder}")):  # the usual place
             yield f"broker.conf keeps {folder} elsewhere ({name}): put {handed.target}/{folder} in the place of {path}."
     yield "Put no abort file there: the new store has none, so the broker starts as after a clean stop."
     left = {row["file"] for row in handed.left_out}
@@ -398,7 +402,7 @@ def _start(handed: HandOver) -> Iterator[str]:
 def _checks(handed: HandOver) -> Iterator[str]:
     yield 'grep "truncate dirty" ~/logs/rocketmqlogs/store.log must show no line of this start.'
     end = f"{handed.report['log_end']}"
-    yield f"mqadmin brokerStatus -b BROKER:10911 | grep commitLogMaxOffset must show {end} before the first new message."
+    yield f"mqadmin brokerStatus -b BROKER:{handed.port} | grep commitLogMaxOffset must show {end} before the first new message."
     yield "mqadmin topicStatus must show these minimum and maximum offsets, and consumerProgress no group beyond them."
     yield "Slaves: make new ones from this store, or empty. Do not start a slave that holds other bytes at the same offsets."
 
@@ -419,7 +423,8 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
         said = [
             f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
             " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already.",
-            "Put the address of your name server in the place of HOST. The repaired broker must have started and be known to it.",
+            *([] if handed.name_server else ["Put the address of your name server in the place of HOST."]),
+            "The repaired broker must have started and be known to the name server.",
         ]
         if handed.report.get("timers"):
             said.append(
@@ -428,10 +433,8 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
             )
         if withheld:
             return [*said, withheld], []
-        return said, [
-            f'java -cp "$ROCKETMQ_HOME/lib/*" {shell_word(_RESEND)} --namesrv HOST:9876 {more}{file}'
-            for more in ("--dry-run ", "")
-        ]
+        send = f'java -cp "$ROCKETMQ_HOME/lib/*" {shell_word(_RESEND)} --namesrv {shell_word(handed.name_server or "HOST:9876")}'
+        return said, [f"{send} {more}{file}" for more in ("--dry-run ", "")]
     if handed.report["given_up"]["missing"] or handed.report["given_up"]["signs"]:
         return ["Nothing from this copy: what is missing is not in it. Producers, or another copy, may still have it."], []
     return ["Nothing."], []

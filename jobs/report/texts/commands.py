@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 from jobs.installation import ENTRY
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text, name_text, printable
-from schemas.advice import Advice, Step
+from schemas.advice import Advice, Lack, NotWhole, Step
 from schemas.finding_codes import CATALOGUE, CURED, Code, Part
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
+from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
 from store_io.audit.outcome.safety import Safety, holds_nothing, lost_of, setting_at_fault, unqueueable
 from store_io.base.exit_codes import DERIVED, LOST
@@ -31,6 +32,7 @@ from store_io.repair.proposals import (
     config_helps,
     proposals,
 )
+from store_io.wording import not_whole
 from store_io.wording.steps import advice_text
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ RESCUE_FIRST = "Work out a repair by each policy, and see which one keeps more"
 _RANGE = 100  # queue offsets that a query begins with
 _TOPIC = "--topic"
 RESEND = "Resend.java"
+_BROKER = "rocketmq@BROKER"  # in a command: the user and the machine of the broker
 _FILES = frozenset({"--broker-conf", "--plan", RESEND})
 _LONGEST = 100  # letters of a name in a sentence
 
@@ -232,6 +235,39 @@ def _nothing_left(outcome: AuditOutcome) -> bool:
 def _has_place_beside(store: str) -> bool:
     """Say whether `repair` writes to a name beside the store's. It does not to other kinds of URI, nor to another bucket."""
     return store.startswith("/") or (is_s3(store) or is_hdfs(store)) and bool(urlsplit(store).path.strip("/"))
+
+
+def copy_again(outcome: AuditOutcome, words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (what to copy again or to use instead, a command that does it) for all that shows that the copy is not whole.
+
+    A command is "" if none can be written: for a copy that lies elsewhere, or names that no shell can show.
+    words: as `store_words` gives them.
+    """
+    return [_copied_again(lack, words, outcome.unclean) for lack in outcome.not_whole]
+
+
+def _copied_again(lack: NotWhole, words: Sequence[str], unclean: bool) -> tuple[str, str]:
+    copy, said = words[0].rstrip("/"), not_whole.step(lack)
+    if lack.kind == Lack.OTHER_COPY:
+        with_donor: list[tuple[str, object]] = [("--donor", copy)] if lack.own else []
+        return f"{said}:", command_line("rescue", (lack.place, *words[1:]), with_donor)
+    log = lack.place or f"store/{COMMITLOG}"
+    whole = lack.kind in (Lack.ZEROS, Lack.QUEUES_LATER) or lack.kind == Lack.SEGMENTS_AT_END and unclean
+    if whole:  # its other files are of other moments, too
+        source, target = f"{log.removesuffix(f'/{COMMITLOG}') if log.endswith(f'/{COMMITLOG}') else 'store'}/", f"{copy}-again/"
+    elif lack.kind == Lack.LOG_ELSEWHERE:
+        source, target = f"{log}/", f"{copy}-commitlog/"
+    elif lack.kind == Lack.NO_CONFIG:
+        source, target = f"{lack.place or 'store/config'}/", f"{copy}/config/"
+    elif lack.kind == Lack.SEGMENTS_BETWEEN and lack.files == 1:
+        source, target = f"{log}/{lack.file.rpartition('/')[2]}", f"{copy}/{COMMITLOG}/"
+    else:
+        source, target = f"{log}/", f"{copy}/{COMMITLOG}/"
+    in_parts = "--commitlog" in words and not whole
+    line = ["rsync", "-a", shell_word(f"{_BROKER}:{source}"), shell_word(target)]
+    if lack.kind == Lack.STORES_MERGED or is_uri(copy) or in_parts or "" in line:
+        return f"{said}.", ""
+    return f"{said}:", " ".join(line)
 
 
 def repair_words(proposal: RepairProposal, words: Sequence[str], plan: str, to: str) -> tuple[str, ...]:

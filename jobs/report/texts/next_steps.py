@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld, withheld_by
+from jobs.report.texts.commands import copy_again, not_shown, repair_commands, repair_withheld, withheld_by
 from jobs.report.texts.comparison_words import config_steps
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text
-from schemas.advice import Advice, Step
+from schemas.advice import Advice, Lack, Step
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.outcome.safety import (
@@ -45,6 +45,7 @@ _NAME_CONF = "To be sure, name its broker.conf with --broker-conf and audit agai
 class NextSteps:
     """The next steps for a store.
 
+    again: (what to copy again, command or "") for what is missing and may still be had, before all else.
     nothing: the step for a consistent store, if any; else "".
     optional: all that differs can be left to a start.
     first: the step before a repair, or the effect of that start, "" without one.
@@ -56,6 +57,7 @@ class NextSteps:
     """
 
     nothing: str = ""
+    again: list[tuple[str, str]] = field(default_factory=list)
     optional: bool = False
     first: str = ""
     repairs: list[tuple[str, str]] = field(default_factory=list)
@@ -84,16 +86,16 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     first, steps = "", _of_unread(outcome)
     if advised is not None and advised.step == Step.READ_WITH_LINES:  # no matter of a repair
         first, withheld = advice_text(advised), ""
+    again, said_again = _copy_again(outcome, words)
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
             step = finding.next
             if step is None or emptied and (finding.code == Code.SEGMENT_MISSING or step.step in WITHOUT_DONOR):
                 continue  # a donor gives it nothing
-            cause = severity == LOSS and finding.code == Code.LIVE_COPY  # a note, but it explains the others
-            said = step == advised or by_repair and step in BY_A_REPAIR
+            said = step == advised or finding.code in said_again or by_repair and step in BY_A_REPAIR
             if step.step == Step.SWITCH_OFF:
                 first = advice_text(step)
-            elif (cause or finding.severity == severity) and not said:
+            elif finding.severity == severity and not said:
                 if repairs and finding.code == Code.CONSUMER_OFFSET_BEYOND_END:
                     step = _offsets(outcome) or step
                 elif step.step == Step.RESTORE_OR_FIX and config_stays:
@@ -133,13 +135,26 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     if in_use and repairs:
         repairs, unshown, withheld = [], "", in_use
     return NextSteps(
-        "", optional, advice_text(_END_GONE) if _END_GONE in steps else first, repairs, unshown, withheld, start, others
+        "", again, optional, advice_text(_END_GONE) if _END_GONE in steps else first, repairs, unshown, withheld, start, others
     )
 
 
+def _copy_again(outcome: AuditOutcome, words: Sequence[str]) -> tuple[list[tuple[str, str]], set[Code]]:
+    """Return (the steps that come before all others, the codes of findings whose own steps these replace).
+
+    If nothing is proven, a copy that was perhaps made while the broker ran still has its step, with that condition.
+    """
+    again = copy_again(outcome, words)
+    replaced = {Code.LIVE_COPY, Code.QUEUES_COPIED_LATER, Code.CONFIG_NOT_COPIED, Code.STORES_MERGED}
+    if not again:
+        perhaps = (f for f in outcome.findings if f.code in (Code.LIVE_COPY, Code.QUEUES_COPIED_LATER))
+        again = [(next_text(step), "") for step in dict.fromkeys(f.next for f in perhaps)]
+    return again, replaced
+
+
 def config_step(outcome: AuditOutcome) -> str:
-    """Say what to do about config/ that was not copied; "" if there is nothing to do."""
-    absent = config_absent(outcome)
+    """Say what to do about config/ that was not copied; "" if there is nothing to do, or it is to be copied again."""
+    absent = "" if any(lack.kind == Lack.NO_CONFIG for lack in outcome.not_whole) else config_absent(outcome)
     return absent and f"{absent} is not in this copy: copy it from the broker, or a start knows no {config_unknown(outcome)}."
 
 

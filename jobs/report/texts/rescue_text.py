@@ -61,11 +61,13 @@ def compared_text(compared: ComparedDonor) -> str:
     return "".join(f"{_line('Donor' if not number else '', text)}\n" for number, text in enumerate(said))
 
 
-def audit_text(outcome: AuditOutcome) -> str:
-    """Return the audit's answer, before any repair."""
+def audit_text(outcome: AuditOutcome, again: Sequence[tuple[str, str]]) -> str:
+    """Return the audit's answer, before any repair. again: what to copy again first, and the command ("" without one)."""
     judged = judge(outcome)
     lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
     lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
+    for step, line in again:
+        lines += [_line("Next", step), *([f"  {'':<{_LABEL}} {line}"] if line else [])]
     lines += [_line("Why" if not number else "", why) for number, why in enumerate(judged.why)]
     switches = dict.fromkeys(f.next for f in outcome.findings if f.has_step(Step.SWITCH_OFF))
     lines += [_line("Next", next_text(switch)) for switch in switches]
@@ -96,7 +98,10 @@ def donor_text(problem: str) -> str:
 
 def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
     """Return the ways beside one another, and a plain start."""
-    best = recommended(outcome.plan.get("repair"))
+    return _ways_text(outcome, ways, recommended(outcome.plan.get("repair")))
+
+
+def _ways_text(outcome: AuditOutcome, ways: Sequence[Way], best: RepairProposal | None) -> str:
     marked = {best.policy: "> "} if best is not None else {}
     heads = ["", "a plain start", *(f"{marked.get(way.policy, '')}policy {way.policy}" for way in ways)]
     keeps_all = not any(way.not_kept for way in ways if way.outcome is not None)
@@ -104,6 +109,23 @@ def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
     lines = ["  " + line for line in in_columns(rows, range(1, len(heads)), [""] * len(rows), Paint(False))]
     lines += [_line(way.policy.capitalize(), f"does not go: {way.problem()}") for way in ways if not way.consistent]
     return "\n".join(lines) + "\n"
+
+
+def withheld_text(outcome: AuditOutcome, ways: Sequence[Way], command: str, folder: str) -> str:
+    """Return the ways, none of them recommended, and why none is run: what is missing may still be had.
+
+    command: the rescue that repairs all the same, "" if it cannot be written.
+    """
+    going = [way for way in ways if way.consistent]
+    least = min(going, key=lambda way: (way.given_up, -way.kept), default=None)
+    said = "Nothing was repaired: what is missing here may still be had, as said above. Do that first, then rescue the result."
+    lines = [_line("Next", said), _line("Page", f"{folder} has the audit's page and plan")]
+    if least is not None:
+        gives_up = f"{_given_up(least)} messages" if least.given_up != 1 else "1 message"
+        loss = f"gives up {gives_up}" if least.given_up or least.report["given_up"]["signs"] else "makes a store without the rest"
+        lines.append(_line("Else", f"If it cannot be had any more, with --give-up a repair {loss}:"))
+        lines += [f"  {'':<{_LABEL}} {command}"] if command else []
+    return _ways_text(outcome, ways, None) + "\n".join(lines) + "\n"
 
 
 def _row(

@@ -41,6 +41,7 @@ from store_io.audit.outcome.verdict import names_first_gap
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
 from store_io.source.store_dir import DLEDGER
+from store_io.wording import not_whole
 from store_io.wording.refusals import refusal_sentence
 from store_io.wording.steps import advice_text
 
@@ -132,6 +133,11 @@ def judge(outcome: AuditOutcome) -> Judgement:
     """Return the answer for one store, with what it assumes."""
     decision = decide(outcome)
     answer = _in_group(outcome, decision)
+    known = outcome.plan.get("broker") is not None
+    again = known and decision.alone != Safety.GONE and bool(outcome.not_whole)
+    if again:  # what is missing may still be had: that comes before all that a start or a repair does
+        reasons = (Reason(f"{answer.headline}."), *answer.reasons)
+        answer = replace(answer, headline=not_whole.headline(outcome.not_whole[0]), reasons=reasons)
     if answer.kind == Safety.SAFE and (absent := no_config(outcome)):
         answer = replace(answer, condition=f"once {absent} is there")
     if answer.kind == Safety.SAFE and outcome.unsafe_settings:
@@ -144,12 +150,11 @@ def judge(outcome: AuditOutcome) -> Judgement:
         safe = answer.kind == Safety.SAFE
         head = f"{answer.headline}; the repair that made it gave up {number}" if safe else answer.headline
         answer = replace(answer, headline=head).adding(given_up, in_verdict=True)
-    known = outcome.plan.get("broker") is not None
     if any(premise.kind == DOUBT for premise in outcome.premises) and known:
         answer = replace(answer, headline=f"{answer.headline}, by what was named, which does not fit this copy")
     if decision.other_release:
         return _of_another_release(outcome, decision.safety, answer)
-    assumed = _assumed(outcome, answer) if known else ""
+    assumed = _assumed(outcome, answer) if known and not again else ""
     return replace(answer, headline=f"{answer.headline}, if {assumed}") if assumed else answer
 
 

@@ -267,12 +267,15 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -
     steps = next_steps(outcome, words, plan, in_use=in_use)
     if steps.nothing:
         return [*_rows("Next", printable(steps.nothing)), *_closer(outcome, words)]
-    lines: list[str] = _rows("Next", steps.first, 2) if steps.first else []
+    lines: list[str] = []
+    for step, command in steps.again:
+        lines += _rows("" if lines else "Next", printable(step), 2) + ([_row("", command)] if command else [])
+    lines += _rows("" if lines else "Next", steps.first, 2) if steps.first else []
     judgement = judge(outcome)
     if judgement.kind == Safety.GONE:
         lines += [line for why in judgement.why for line in _rows("" if lines else "Next", printable(why), 2)]
-    if steps.repairs and not steps.optional:
-        lines += _rows("" if lines else "Next", _run_the_repair(outcome), 2)
+    repair = _rows("" if lines else "Next", _run_the_repair(outcome), 2) if steps.repairs and not steps.optional else []
+    lines += [] if outcome.not_whole else repair
     for step, files in steps.others[:_LINES]:
         text = printable(step)
         if _SOME_FILE.search(step):
@@ -280,6 +283,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -
             text = f"{text.rstrip('.')} ({where})."
         lines += _rows("" if lines else "Next", text, 2)
     lines += _more(len(steps.others) - _LINES, "step")
+    lines += repair if outcome.not_whole else []
     lines += _rows("Repair", printable(steps.withheld)) if steps.withheld else []
     lines += _rows("Repair", steps.unshown) if steps.unshown else [_row("Repair", command) for _, command in steps.repairs[:1]]
     return lines + _closer(outcome, words, steps.unshown)
@@ -301,7 +305,8 @@ def _closer(outcome: AuditOutcome, words: Sequence[str], said: str = "") -> list
 
 def _run_the_repair(outcome: AuditOutcome) -> str:
     """Return the sentence about the Repair line."""
-    run = f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it"
+    last = "Only if none of this can be had, run"
+    run = f"{last if outcome.not_whole else 'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it"
     best = recommended(outcome.plan.get("repair"))
     if best is None:
         return f"{run} works out a repair by each policy, and recommends the one that keeps most."

@@ -2,6 +2,7 @@
 
 * `all_checks`: all checks in their order, with those of the kinds' rooms; what tasks found while they read.
 * `file_names`: names and lengths of files.
+* `joined_files`: segments of two brokers in one folder, or put together of smaller ones.
 * `lost_messages`, `sequences`, `emptied`: messages that the log lacks; queue offsets along the log; copies without messages.
 * `missing_messages`: how many messages a copy shows and does not hold.
 * `disputed`: messages that findings on derived data blame.

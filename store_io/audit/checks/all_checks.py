@@ -15,6 +15,7 @@ from schemas.rows import Finding
 from store_io.audit.checks.disputed import disputed
 from store_io.audit.checks.emptied import empty_findings
 from store_io.audit.checks.file_names import file_names
+from store_io.audit.checks.joined_files import filler_sizes, stores_merged
 from store_io.audit.checks.lost_messages import lost_messages
 from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.sequences import sequences
@@ -74,6 +75,8 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
 REST: tuple[Check, ...] = (
     *chain.from_iterable(room.checks for room in ROOMS),
     misfits,
+    stores_merged,
+    filler_sizes,
     repaired,
 )
 

@@ -17,7 +17,7 @@ from store_io.kinds.unread.unread_kind import lies_in_unread
 from store_io.log.records.framing import framing_of
 from store_io.model import log_map as lm
 from store_io.model.evidence import Evidence
-from store_io.model.facts.live_copy import LiveCopy, live_copy
+from store_io.model.facts.live_copy import LiveCopy, live_copy, queues_ahead
 from store_io.model.queue_leftovers import LeftoverResult
 from store_io.source.byte_source import name_of
 
@@ -28,16 +28,24 @@ def lost_messages(evidence: Evidence) -> list[Finding]:
     """Return the findings on lost messages that leftover entries prove, if both sides could be read."""
     if not evidence.log_whole or not evidence.queues_whole:
         return []
-    flushed_until = evidence.copy.checkpoint.physic_time
-    flushed_further = evidence.read_last and flushed_until > max((s.last_store_time for s in evidence.segments), default=0)
-    copied = evidence.holes.copied_live(flushed_until)
-    results, log = evidence.leftovers.values(), evidence.log
-    if evidence.copy.loaded.ledger is None:
-        live = live_copy(results, log, evidence.copy.unclean, flushed_further, copied)
-    else:  # DLedger's own files say which entries are missing; headers lie between its messages, so that any two leave a hole
-        live = LiveCopy(unwritten=copied)
-    found = lost_findings(results, evidence.segments, log, live, evidence.copy.rules)
+    found = lost_findings(evidence.leftovers.values(), evidence.segments, evidence.log, _live(evidence), evidence.copy.rules)
     return [f for f in found if f.code != Code.SEGMENT_MISSING or not lies_in_unread(evidence, f.phy_offset)]
+
+
+def flushed_further(evidence: Evidence) -> bool:
+    """Say whether the checkpoint knows later flushed messages than the log's last one."""
+    last = max((s.last_store_time for s in evidence.segments), default=0)
+    return evidence.read_last and evidence.copy.checkpoint.physic_time > last
+
+
+def _live(evidence: Evidence) -> LiveCopy:
+    """Return what shows that the copy was made while the broker ran."""
+    copied = evidence.holes.copied_live(evidence.copy.checkpoint.physic_time)
+    if evidence.copy.loaded.ledger is None:
+        ahead = queues_ahead(evidence.leftovers.values(), evidence.log)
+        return live_copy(ahead, evidence.copy.unclean, flushed_further(evidence), copied)
+    # DLedger's own files say which entries are missing; headers lie between its messages, so that any two leave a hole
+    return LiveCopy(unwritten=copied)
 
 
 def lost_findings(

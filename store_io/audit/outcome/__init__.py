@@ -2,6 +2,7 @@
 
 * `store_outcome`: all results of one store, the exit code among them; how much was not read, and why.
 * `safety`: whether the copy is safe to start, the one decision, and what it lacks of its group.
+* `copy_whole`: what shows that the copy is not all that its broker had.
 * `final_findings`: each finding with all that the catalogue says, in a stable order.
 * `release_leaves`: what a start leaves of each file, `steps` of plan.json.
 * `verdict`: what matters most, in one sentence.

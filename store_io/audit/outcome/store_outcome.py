@@ -11,6 +11,7 @@ from store_io.audit.checks.emptied import log_end
 from store_io.audit.checks.missing_messages import missing_messages
 from store_io.audit.checks.repaired_store import kept_by_repair
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
+from store_io.audit.outcome.copy_whole import not_whole
 from store_io.audit.outcome.final_findings import final_findings, no_repair
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
@@ -125,6 +126,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.segment_count = len(copy.segment_files)
     out.unclean = copy.unclean
     out.log_end = log_end(evidence.segments) if evidence.end_is_known else None
+    out.not_whole = not_whole(evidence, out)
     out.furthest, out.replicas = judged.furthest, judged.replicas
     out.verdict_head, verdict = verdict_parts(out)
     out.verdict = out.verdict_head + verdict

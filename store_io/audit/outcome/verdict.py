@@ -41,7 +41,7 @@ def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
     broker = outcome.plan["broker"]
     without_log = emptied.verdict(outcome)
     sentence = without_log + _start_without_log(outcome) if without_log else _verdict(outcome) + emptied.verdict_addition(outcome)
-    for code in (Code.QUEUES_COPIED_LATER, Code.LIVE_COPY):  # the cause of what follows
+    for code in (Code.QUEUES_COPIED_LATER, Code.LIVE_COPY, Code.STORES_MERGED):  # the cause of what follows
         for finding in (f for f in outcome.findings if f.code == code):
             sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
     lacking = as_master(outcome.replicas, outcome.name)

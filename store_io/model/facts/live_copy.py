@@ -16,6 +16,7 @@ from store_io.model import log_map as lm
 from store_io.model.queue_leftovers import LeftoverResult
 
 COVERAGE = 0.8  # of the bytes beyond the log's end; entries that cover less were copied at different moments
+MANY = 20  # messages side by side beyond the log's end: no damage of entries looks so
 
 
 @dataclass(frozen=True)
@@ -83,26 +84,50 @@ def _full(log: lm.LogMap) -> bool:
     )
 
 
-def live_copy(
-    results: Iterable[LeftoverResult], log: lm.LogMap, unclean: bool, flushed_further: bool, holes: Finding | None
-) -> LiveCopy:
-    """Judge the entries that lead beyond the log's last message. holes: the finding on zeros in the log.
+@dataclass(frozen=True)
+class QueuesAhead:
+    """The entries that lead beyond the log's last message.
 
-    flushed_further: the checkpoint says that later messages than the log's last one were flushed. These outlast a loss of power,
-    so the copying left them out.
+    messages: to how many they lead.
+    holes: they leave gaps.
+    follow: they begin right after the log's last message, with zeros there, or with a segment due after a full last one.
     """
+
+    messages: int
+    holes: bool
+    follow: bool
+
+    @property
+    def shows_more(self) -> bool:
+        """Say whether the log was longer: a few damaged entries neither begin at its end nor lie side by side."""
+        return self.follow or self.messages >= MANY and not self.holes
+
+
+def queues_ahead(results: Iterable[LeftoverResult], log: lm.LogMap) -> QueuesAhead | None:
+    """Return what entries beyond the log's last message show; None without such entries."""
     beyond = {
         (phy, phy + size)
         for result in results
         for _, phy, size, kind in result.lost
         if kind in (lm.BEYOND, lm.UNWRITTEN) and phy >= log.data_end
     }
-    if not unclean:
-        return LiveCopy()
     if not beyond:
-        return LiveCopy(unwritten=holes)
+        return None
     covered = union(beyond)
     first = min(log.data_end, covered[0][0])
     with_holes = sum(b - a for a, b in covered) < COVERAGE * (covered[-1][1] - first)
     begins = log.data_end if _zeros_after(log) else log.end if _full(log) else -1
-    return LiveCopy(len(beyond), with_holes, covered[0][0] == begins, flushed_further, holes)
+    return QueuesAhead(len(beyond), with_holes, covered[0][0] == begins)
+
+
+def live_copy(ahead: QueuesAhead | None, unclean: bool, flushed_further: bool, holes: Finding | None) -> LiveCopy:
+    """Judge the entries that lead beyond the log's last message. holes: the finding on zeros in the log.
+
+    flushed_further: the checkpoint says that later messages than the log's last one were flushed. These outlast a loss of power,
+    so the copying left them out.
+    """
+    if not unclean:
+        return LiveCopy()
+    if ahead is None:
+        return LiveCopy(unwritten=holes)
+    return LiveCopy(ahead.messages, ahead.holes, ahead.follow, flushed_further, holes)

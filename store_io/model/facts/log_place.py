@@ -26,14 +26,15 @@ _OWN_DEFAULT = "4.9.4"  # before, a CommitLog that no line names lies in ~/store
 
 
 class LogPlace(NamedTuple):
-    """Two clauses on the place of the CommitLog, each "" if it does not apply.
+    """The place of the CommitLog by broker.conf, if it is another one.
 
     asked: why the audit is incomplete: the log lies outside of the folder and the copy has none.
-    said: the log in the folder may come from another place.
+    said: the log in the folder may come from another place, a clause; elsewhere: that place. "" if broker.conf names none.
     """
 
     asked: Gap | None = None
     said: str = ""
+    elsewhere: str = ""
 
 
 def log_place(broker_conf: str | None, listing: StoreListing, rules: BrokerRules) -> LogPlace:
@@ -57,9 +58,16 @@ def log_place(broker_conf: str | None, listing: StoreListing, rules: BrokerRules
         return LogPlace()
     if not _has_segments(listing, COMMITLOG):
         return LogPlace(Gap(Cause.LOG_ELSEWHERE, COMMITLOG, kept))
-    return LogPlace(
-        said=f"{log_kept_at(*kept)}; the log in {COMMITLOG}/ of this folder was read: make sure that it is from there"
-    )
+    said = f"{log_kept_at(*kept)}; the log in {COMMITLOG}/ of this folder was read: make sure that it is from there"
+    return LogPlace(said=said, elsewhere=kept[0])
+
+
+def broker_folder(broker_conf: str | None, part: str) -> str:
+    """Return where the broker keeps a part of its store, by broker.conf; "" if it names no place that a command can show."""
+    conf = parse_properties(broker_conf or "")
+    root = conf.get(_ROOT, "").strip().rstrip("/")
+    path = (conf.get(_LOG, "").strip().rstrip("/") if part == COMMITLOG else "") or root and f"{root}/{part}"
+    return path if re.fullmatch(r"[\w./~-]+", path, re.ASCII) else ""
 
 
 def _ledger_place(conf: dict[str, str], root: str, listing: StoreListing, rules: BrokerRules) -> LogPlace:

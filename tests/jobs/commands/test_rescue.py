@@ -393,3 +393,61 @@ def test_an_interrupted_rescue_says_what_it_leaves(
     assert "interrupted: " in said and left in said and "the copy is as it was" in said
     found = sorted(path.name for path in store.glob("store-rescued*"))
     assert found == (["store-rescued.rescue"] if step == "ways_text" else []) and content(store / "store") == before
+
+
+def lacking(folder: Path, *gone: int) -> Path:
+    """A store of four segments without these."""
+    root, conf = small_store(folder)
+    (folder / "broker.conf").write_text(conf)
+    for number in gone:
+        (root / "commitlog" / f"{number * SIZES.segment:020d}").unlink()
+    return root
+
+
+@pytest.mark.parametrize(("gone", "where"), [((1,), "between two others"), ((2, 3), "from the end of the log")])
+def test_what_may_still_be_had_is_not_given_up(
+    gone: tuple[int, ...], where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = lacking(tmp_path, *gone)
+    new, name = tmp_path / "store-rescued", f"commitlog/{gone[0] * SIZES.segment:020d}"
+    for words in ((), ("--yes",)):
+        assert typed(tmp_path, *words) == 20 and not new.exists()
+        said = capsys.readouterr().out
+        assert f"{root}: Copy again: {name}" in said and where in said and "rsync -a rocketmq@BROKER:store/commitlog/" in said
+        assert said.index("Copy again") < said.index("policy salvage") < said.index("with --give-up a repair gives up ")
+        assert "  Repair " not in said and "Run the Repair line" not in said
+    assert typed(tmp_path, "--give-up") == 20 and not new.exists()
+    assert "  Repair " in capsys.readouterr().out
+    assert typed(tmp_path, "--yes", "--give-up") == 0 and new.is_dir()
+
+
+def test_a_donor_that_fills_the_gap_leaves_nothing_to_copy_again(tmp_path: Path) -> None:
+    lacking(tmp_path, 1)
+    small_store(tmp_path / "donor")
+    assert typed(tmp_path, "--donor", str(tmp_path / "donor" / "store"), "--yes") == 0
+    assert (tmp_path / "store-rescued").is_dir() and not (tmp_path / "store-rescued.unsaved.jsonl").exists()
+
+
+def test_a_donor_that_holds_more_at_the_end_is_to_be_rescued_instead(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lacking(tmp_path, 2, 3)
+    small_store(tmp_path / "donor")
+    donor = tmp_path / "donor" / "store"
+    assert typed(tmp_path, "--donor", str(donor), "--yes") == 20 and not (tmp_path / "store-rescued").exists()
+    said = capsys.readouterr().out
+    assert f"Rescue {donor} instead: it holds everything that this copy has, and " in said
+    assert f"rescue {donor} --release 5.3.3" in said and "  Repair " not in said
+    assert typed(tmp_path, "--donor", str(donor), "--yes", "--give-up") == 0
+
+
+def test_a_copy_without_config_of_a_broker_with_consumers_is_not_repaired(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(30):
+        builder.put(Message("%RETRY%G", 0, bytes([number]) * 60, uniq=f"{number:032X}"))
+    built = builder.write(tmp_path / "store", topics_json=False)
+    (tmp_path / "broker.conf").write_text(built.broker_conf)
+    shutil.rmtree(built.root / "index", ignore_errors=True)
+    assert typed(tmp_path, "--yes") == 20 and not (tmp_path / "store-rescued").exists()
+    said = capsys.readouterr().out
+    assert "Copy again: config/ is not in this copy" in said and f"store/config/ {built.root}/config/" in said

@@ -163,3 +163,14 @@ def test_a_store_that_changes_is_noticed(make: Make, tmp_path: Path) -> None:
         "checkpoint: changed during the audit (10 bytes before, 20 after)",
         "lock: vanished during the audit",
     ]
+
+
+def test_a_folder_above_a_store_names_the_store_in_it(tmp_path: Path) -> None:
+    (tmp_path / "copies" / "broker-a" / "commitlog").mkdir(parents=True)
+    (tmp_path / "copies" / "notes").mkdir()
+    with pytest.raises(NotAStore) as told:
+        list_store(StoreLocation(str(tmp_path / "copies")))
+    assert str(told.value).endswith(f"not a RocketMQ store; name the store that is in it: {tmp_path}/copies/broker-a")
+    (tmp_path / "copies" / "broker-a" / "commitlog").rmdir()
+    with pytest.raises(NotAStore, match=r"so not a RocketMQ store$"):
+        list_store(StoreLocation(str(tmp_path / "copies")))

@@ -12,7 +12,7 @@ from schemas.rows import LOSS, NOTE
 from store_io.wording.steps import START_DOES, advice_text, next_text
 
 VALUES: dict[Step, tuple[str | int, ...]] = {
-    Step.OF_CODE: ("live_copy",),
+    Step.OF_CODE: ("segment_misnamed",),
     Step.RAISED_OF_CODE: ("queue_offset_gap",),
     Step.FIX_OFFSETS: (3, 2),
     Step.LOOK_AT_ORIGIN: (4711,),
@@ -28,6 +28,7 @@ VALUES: dict[Step, tuple[str | int, ...]] = {
     Step.COPY_DATABASE: ("storeType=x", "config/{0}"),
     Step.REMOVE_CRASH_MARKS: ("dledger-n0/checkpoint",),
     **dict.fromkeys((Step.RESTORE_REFUSED, Step.RESTORE_REFUSED_ALONE, Step.COPY_REFUSED_BACKUP), (Overwritten.FILTERS,)),
+    Step.SPLIT_SEGMENTS: (16384, 65536),
     Step.SWITCH_OFF: ("duplicationEnable",),
 }
 SILENT = {Step.OF_CODE, Step.RAISED_OF_CODE, Step.RESTORE_REFUSED, Step.RESTORE_REFUSED_ALONE, Step.COPY_REFUSED_BACKUP}

@@ -164,3 +164,12 @@ def test_a_page_of_any_names_is_inert_and_bounded() -> None:
     many = handed.named(1, topic="t" * 255)
     page = page_of(replace(handed.lossy(), named=[many] * 100_000, named_count=5_000_000, target=f"/new/{HOSTILE}"))
     assert len(page.source) < 200_000 and "4,999,900 more messages are not shown here" in page.text
+
+
+def test_ports_and_paths_are_those_of_this_broker_conf() -> None:
+    own = replace(handed.saved(), port="21120", name_server="10.0.0.7:21100")
+    own = replace(own, places=(("storePathRootDir", "/data/store"), ("storePathCommitLog", "/data//store/commitlog/")))
+    text = told(own)
+    assert "mqadmin brokerStatus -b BROKER:21120 " in text and "elsewhere" not in text
+    lossy = replace(handed.lossy(), name_server="10.0.0.7:21100;10.0.0.8:21100")
+    assert "--namesrv '10.0.0.7:21100;10.0.0.8:21100' --dry-run" in told(lossy) and "in the place of HOST" not in told(lossy)
