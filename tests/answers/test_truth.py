@@ -22,7 +22,7 @@ CODES = {
     "repair": {10, 20},
     "start_mends": {10, 20},
     "empty": {0},
-    "start": {0, 10},
+    "start": {0},
 }
 WITHOUT_NUMBER = {"nothing_lost", "no_message", "refuses", "identity_differs", "not_modelled"}
 
@@ -69,6 +69,7 @@ def _check(copy: Copy, others: set[str]) -> None:
             assert step.named["path"] in others
         if step.step == "change":
             assert {"setting", "value"} <= set(step.named)
+            assert f"{step.named['setting']}={step.named['value']}" not in copy.broker_conf.split(), "it reads so already"
         if step.step in ("copy_again", "before_start"):
             assert {"path", "file"} & set(step.named)
 
