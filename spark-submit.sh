@@ -40,6 +40,12 @@ if [ -x "$python" ] && cmp -s "$here/pyproject.toml" "$made/pyproject.toml" && c
   exec "$python" -m jobs.entry "$@"
 fi
 
+if [ -L "$python" ] && [ ! -x "$python" ] && [ ! -w "$STORE_AUDIT_HOME" ]; then # who may write there has it made anew
+  echo "spark-submit.sh: $python leads to $(readlink "$python"), which you may not run: the environment was made with a Python" \
+    "that is another user's own. Have it made with one that all users can run, or set STORE_AUDIT_HOME to a folder of your own" >&2
+  exit 3
+fi
+
 found='' lacking='' other=''
 for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
   candidate=$(command -v "$name") || continue

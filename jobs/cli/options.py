@@ -22,7 +22,7 @@ from jobs.cli.command_table import COMMAND_TABLE, STORAGE_OPTION
 from jobs.cli.option_values import LAST_RUN, near, new_run_id
 from jobs.cli.parser import CommandParser, CommandSpec
 from jobs.cli.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
-from jobs.cli.terminal import colour_wanted
+from jobs.cli.terminal import colour_wanted, redraws
 from jobs.installation import COMMAND
 from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
@@ -185,7 +185,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, Any]) -> AuditOpt
         raise UsageError("--since-run does not go with --level quick")
     if since_run is not None and since_run == run_id:
         raise UsageError(f"--since-run {since_run!r}: must be the id of an earlier run, or {LAST_RUN}")
-    progress = options.get("--progress", "line" if sys.stderr.isatty() else "none")
+    progress = options.get("--progress", "line" if redraws(sys.stderr) else "none")
     beside = {option: _local_file(option, options[option]) for option in _BESIDE if option in options}
     _refuse_output_inside(stores, out, tables, beside)
     return AuditOptions(

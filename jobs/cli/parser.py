@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jobs.cli.option_values import near, one_of
+from jobs.cli.terminal import fold_width
 from jobs.installation import COMMAND
 from store_io.base.errors import UsageError
 
@@ -106,7 +107,7 @@ class CommandParser(argparse.ArgumentParser):
             usage=f"{COMMAND} {name} {spec.usage}",
             description=more,
             epilog=spec.epilog,
-            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=31, width=120),
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=31, width=fold_width(120)),
             add_help=False,
             allow_abbrev=False,
             exit_on_error=False,

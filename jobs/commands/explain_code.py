@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from jobs.cli.option_values import near
 from jobs.cli.options import Command
+from jobs.cli.terminal import fold_width
 from jobs.installation import COMMAND
 from jobs.report.texts.finding_words import CodeWords, all_codes, page, section
 from jobs.report.texts.run_words import exit_meaning
@@ -48,7 +49,11 @@ def text(words: CodeWords) -> str:
     lines = [f"{words.code}: {words.heading()}"]
     for label, sentence in words.facts():
         lines += textwrap.wrap(
-            sentence, _WIDTH, initial_indent=f"  {label:{_LABEL}}", subsequent_indent=" " * (_LABEL + 2), break_on_hyphens=False
+            sentence,
+            fold_width(_WIDTH),
+            initial_indent=f"  {label:{_LABEL}}",
+            subsequent_indent=" " * (_LABEL + 2),
+            break_on_hyphens=False,
         )
     return "\n".join(lines)
 

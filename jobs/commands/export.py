@@ -31,6 +31,7 @@ from jobs.cli.command_table import COMMAND_TABLE
 from jobs.cli.message_filters import FILTER_OPTIONS, read_filter
 from jobs.cli.options import Command, single_store
 from jobs.cli.stores import StoreArgument
+from jobs.cli.terminal import redraws
 from jobs.messages.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
 from jobs.messages.message_arguments import (
     NO_SEGMENT,
@@ -347,7 +348,7 @@ class Export:
             return {}
         order = sorted(left, key=lambda part: -part.scan.size)
         counters = SparkCounters(spark.sparkContext)
-        with Progress(sys.stderr if sys.stderr.isatty() else None, counters) as progress:
+        with Progress(sys.stderr if redraws(sys.stderr) else None, counters) as progress:
             progress.expect("exporting", sum(part.scan.size for part in left), len(left))
             work = _worker(files, order, counters.report)
             rows = spark.range(0, len(order), 1, len(order)).mapInArrow(work, _RESULT).collect()

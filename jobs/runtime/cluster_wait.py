@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from jobs.cli.terminal import clear_line, redraws
 from jobs.installation import SPEAKER
-from jobs.report.texts.text import CLEAR_LINE, printable
+from jobs.report.texts.text import printable
 
 APPLICATION, EXECUTOR = "to start this application", "an executor"
 PATIENCE_SECONDS = 15.0
@@ -33,7 +34,7 @@ def say_as_json(sentence: str) -> None:
 
 def _write(line: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
-        print(f"{CLEAR_LINE if sys.stderr.isatty() else ''}{line}", end="", file=sys.stderr, flush=True)
+        print(f"{clear_line() if redraws(sys.stderr) else ''}{line}", end="", file=sys.stderr, flush=True)
 
 
 class Waiting:

@@ -16,7 +16,8 @@ from typing import Any, TextIO
 
 from pyspark.accumulators import AccumulatorParam
 
-from jobs.report.texts.text import CLEAR_LINE, bytes_text, count_text, printable, seconds_text
+from jobs.cli.terminal import clear_line
+from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 
 _INTERVAL_SECONDS = 0.2
 _JSON_SECONDS = 1.0
@@ -88,7 +89,7 @@ class Progress:
 
     def _tell(self, line: str, row: dict[str, Any]) -> None:
         if self._stream is not None:
-            self._write(json.dumps({"phase": "store", **row}) + "\n" if self._json else f"{CLEAR_LINE}{line}\n")
+            self._write(json.dumps({"phase": "store", **row}) + "\n" if self._json else f"{clear_line()}{line}\n")
 
     def _waiting(self) -> str:
         """Return the few stores that all others wait for. "" while there are many, or as long as no store has ended."""
@@ -114,7 +115,7 @@ class Progress:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
-            self._write(self._json_line("stopped" if kind else "done") if self._json else CLEAR_LINE)
+            self._write(self._json_line("stopped" if kind else "done") if self._json else clear_line())
 
     def _draw(self) -> None:
         if self._json:
@@ -125,7 +126,7 @@ class Progress:
             size, segments = self.done()
             rate = size / (time.monotonic() - self._began)
             line = progress_line(self._what, size, self._total[0], segments, self._total[1], rate)
-            self._write(CLEAR_LINE + line + self._waiting())
+            self._write(clear_line() + line + self._waiting())
 
     def _json_line(self, phase: str = "") -> str:
         size, segments = self.done()

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from jobs.cli import parser
+from jobs.cli.terminal import redraws
 from jobs.runtime.spark_start import LazySpark, worth_spark
 from schemas.advice import Gap
 from store_io.base.compiled.code_files import start_quickly
@@ -45,7 +46,7 @@ def run_tasks_for(spark_words: Sequence[str], location: StoreLocation) -> Iterat
 @contextlib.contextmanager
 def _progress_of(tasks: Sequence[Task], describe: str, counters: Callable[[], tuple[int, int]]) -> Iterator[None]:
     """Show how far these tasks are, and the time left, if a person looks. counters: (bytes, segments) that are done so far."""
-    if not sys.stderr.isatty():
+    if not redraws(sys.stderr):
         yield
         return
     from jobs.tasks.progress import Progress

@@ -28,6 +28,7 @@ PLACE = "STORE_AUDIT_FETCHED"  # the variable that names the folder
 GRAIN_BYTES = 64 << 10  # what is kept, checked and fetched by
 MOST_BYTES = 16 << 30  # of all files in the folder, and no more than half of what is free when the folder is made
 MOST_FILES = 200_000
+LONGEST_BYTES = 1 << 40  # of a file of which anything is kept: a process has a byte for each of its grains
 LARGE_BYTES = 8 << 20  # files of more leave a quarter of the room to others, which several tasks read
 _HEAD_BYTES = 4096
 _HEAD = struct.Struct("<8sqqqH")  # mark, when it was asked for in ns, its size, bytes of the value, bytes of the version
@@ -70,9 +71,8 @@ def forget(root: str) -> None:
     """Give back what is kept of the store with this root."""
     if own := folder():
         shutil.rmtree(_below(own, root), ignore_errors=True)
-        with _used(own) as used:
-            if used is not None:
-                used[1:] = _there(own)
+        with contextlib.suppress(OSError), _used(own) as used:
+            used[1:] = _there(own)
 
 
 def has_room(size: int) -> bool:
@@ -80,8 +80,11 @@ def has_room(size: int) -> bool:
     own = folder()
     if not own:
         return False
-    with _used(own) as used:
-        return used is not None and _fits(used, size, size)
+    try:
+        with _used(own) as used:
+            return _fits(used, size, size)
+    except OSError:
+        return False
 
 
 def remembered(root: str, name: str, since: int, make: Callable[[], _T]) -> _T:
@@ -123,7 +126,7 @@ class KeptFile:
             with contextlib.suppress(FileNotFoundError):
                 return cls(own, path, os.open(path, _FLAGS))
             with _used(own) as used:
-                if used is None or used[2] >= MOST_FILES:
+                if used[2] >= MOST_FILES:
                     return None
                 used[2] += 1
             with contextlib.suppress(FileExistsError):
@@ -161,6 +164,8 @@ class KeptFile:
 
     def begin(self, opened: Opened) -> bool:
         """Begin to hold this version of the file, and nothing of another. Return False if that cannot be noted."""
+        if opened.size > LONGEST_BYTES:
+            return False
         head = self._head()
         try:
             other = os.fstat(self._handle).st_size > 0 if head is None else head[0][:2] != opened[:2]
@@ -180,8 +185,11 @@ class KeptFile:
         head = self._head()
         if head is None or head[0].asked < since:
             return None
-        value = os.pread(self._handle, head[1], _HEAD_BYTES)
-        return value if len(value) == head[1] and checksum.crc32(value) == head[0].size else None
+        with contextlib.suppress(OSError):
+            value = os.pread(self._handle, head[1], _HEAD_BYTES)
+            if len(value) == head[1] and checksum.crc32(value) == head[0].size:
+                return value
+        return None
 
     def put_value(self, asked: int, value: bytes) -> None:
         """Keep this value if there is room."""
@@ -268,7 +276,8 @@ class KeptFile:
 
     def close(self) -> None:
         if self._handle >= 0 and self._process == os.getpid():  # in a process that was forked the number may be another file's
-            os.close(self._handle)
+            with contextlib.suppress(OSError):
+                os.close(self._handle)
         self._handle = -1
 
     __del__ = close  # a thread that still fetches may be the last to need it
@@ -312,11 +321,14 @@ def _lock(handle: int, kind: int, start: int, end: int) -> bool:
 
 def _take_room(own: str, more: int, size: int) -> bool:
     """Count this many more bytes of a file of this size as used, if there is room for them."""
-    with _used(own) as used:
-        if used is None or not _fits(used, more, size):
-            return False
-        used[1] += more
+    try:
+        with _used(own) as used:
+            if not _fits(used, more, size):
+                return False
+            used[1] += more
         return True
+    except OSError:
+        return False
 
 
 def _fits(used: list[int], more: int, size: int) -> bool:
@@ -325,13 +337,9 @@ def _fits(used: list[int], more: int, size: int) -> bool:
 
 
 @contextlib.contextmanager
-def _used(own: str) -> Iterator[list[int] | None]:
-    """Yield the numbers of `_USED`, which the caller may change; None if they cannot be read."""
-    try:
-        handle = os.open(f"{own}/used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError:
-        yield None
-        return
+def _used(own: str) -> Iterator[list[int]]:
+    """Yield the numbers of `_USED`, which the caller may change. Raises OSError if they cannot be read, or not be written."""
+    handle = os.open(f"{own}/used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         data = os.pread(handle, _USED.size, 0)
@@ -339,7 +347,7 @@ def _used(own: str) -> Iterator[list[int] | None]:
         used = before.copy()
         yield used
         if used != before or not data:
-            os.pwrite(handle, _USED.pack(*used), 0)
+            _write(handle, _USED.pack(*used), 0)
     finally:
         os.close(handle)  # and with it the lock
 

@@ -31,6 +31,8 @@ _BUSY = {429, 500, 502, 503, 504}
 THROTTLED = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "503", "429"}
 _AGAIN = {*THROTTLED, "RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete", "InternalError"}
 _RANGE = re.compile(r"bytes=([0-9]+)-([0-9]+)")
+_MOST_DIGITS = 19  # of a number of bytes
+LONGEST = 1 << 46  # bytes of an object; Amazon's have 50 TB at most
 CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,19})-[0-9]{1,19}/([0-9]{1,19})")
 
 
@@ -119,6 +121,7 @@ def _answer(send: Callable[[Any], Any], request: Any) -> Any:
             raise bad from error
         raise
     if whole_object and answer.status_code < 300:
+        _announced(answer)
         return answer
     most = int(asked[2]) + 1 - int(asked[1]) if asked and answer.status_code < 300 else ANSWER_BYTES
     body = answer.raw.read() if request.method == "HEAD" else _body(answer, most)
@@ -133,6 +136,17 @@ def _header(headers: Any, name: str) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
+def _announced(answer: Any) -> int | None:
+    """Return how many bytes the answer announces; None if it announces none. Raises BadAnswer if that is no such number."""
+    text = _header(answer.headers, "Content-Length").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS:
+        answer.raw.close()  # http.client takes it for no length, and would read until the line ends
+        raise BadAnswer(f"it announces {text[:_MOST_DIGITS]!r} bytes")
+    return int(text)
+
+
 def _body(answer: Any, most: int) -> bytes:
     """Return all bytes of the answer, at most `most` and one more of them read.
 
@@ -141,10 +155,10 @@ def _body(answer: Any, most: int) -> bytes:
     from botocore.exceptions import IncompleteReadError, ResponseStreamingError
     from urllib3.exceptions import HTTPError
 
-    announced = _header(answer.headers, "Content-Length")
-    if announced.isdecimal() and (len(announced) > 19 or int(announced) > most):
+    announced = _announced(answer)
+    if announced is not None and announced > most:
         answer.raw.close()
-        raise BadAnswer(f"it announces {announced[:20]} bytes in an answer that may have {most:,}")
+        raise BadAnswer(f"it announces {announced} bytes in an answer that may have {most:,}")
     read = getattr(
         answer.raw, "read1", answer.raw.read
     )  # pieces as they arrive, if this urllib3 can: a signal is looked for between two
@@ -160,12 +174,12 @@ def _body(answer: Any, most: int) -> bytes:
     except HTTPError as error:
         raise ResponseStreamingError(error=error) from error
     finally:
-        if size > most or (announced.isdecimal() and size < int(announced)):
+        if size > most or (announced is not None and size < announced):
             answer.raw.close()  # what is left must not be taken for the next answer
     if size > most:
         raise BadAnswer(f"it sends more than the {most:,} bytes that its answer may have")
-    if announced.isdecimal() and size < int(announced):
-        raise IncompleteReadError(actual_bytes=size, expected_bytes=int(announced))
+    if announced is not None and size < announced:
+        raise IncompleteReadError(actual_bytes=size, expected_bytes=announced)
     return b"".join(parts)
 
 

@@ -16,7 +16,7 @@ from store_io.base.paths import bucket_and_key
 from store_io.source.byte_file import ByteFile, Found
 from store_io.source.disk_cache import remembered
 from store_io.source.remote_file import Reading, RemoteFile
-from store_io.source.s3_answers import CONTENT_RANGE, failures
+from store_io.source.s3_answers import CONTENT_RANGE, LONGEST, failures
 from store_io.source.s3_client import client, is_code, problem
 
 SECOND = 1_000_000_000  # ns
@@ -216,12 +216,14 @@ def _empty(bucket: str, key: str, path: str) -> tuple[bytes, int, str]:
 def _length(answer: Any, start: int, most: int, path: str) -> int:
     """Return the object's length, as the answer says. Raises Unreadable if that is no answer to a range."""
     told = CONTENT_RANGE.fullmatch(answer.get("ContentRange", ""))
-    if told is None and not start and answer.get("ContentLength", most + 1) <= most:
+    if told is None and not start and 0 <= answer.get("ContentLength", -1) <= most:
         size = int(answer["ContentLength"])  # all of a small object may come without being asked for
     elif told is None or int(told[1]) != start or int(told[2]) < start:
         raise Unreadable(f"{path}: cannot be read: the server does not answer with the range that is asked for")
     else:
         size = int(told[2])
+    if size > LONGEST:
+        raise Unreadable(f"{path}: cannot be read: the server says that it has {size:,} bytes, which no object has")
     if size and not answer.get("ETag"):
         raise Unreadable(f"{path}: cannot be read: the server gives no ETag, so nobody could see that the object is replaced")
     return size

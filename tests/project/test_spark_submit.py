@@ -10,8 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +50,30 @@ def bare_path(tmp_path: Path) -> Path:
 def fake_python(folder: Path, name: str, answer: str, version: str) -> None:
     (folder / name).write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo Python {version} || {answer} {version[0]}\n')
     (folder / name).chmod(0o755)
+
+
+def test_an_environment_whose_python_is_another_users_is_said_as_that() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        private, home = folder / "private", folder / "home"
+        (home / "bin").mkdir(parents=True)
+        private.mkdir()
+        (private / "python3").touch(0o755)
+        (home / "bin" / "python").symlink_to(private / "python3")
+        shutil.copy(SCRIPT, folder)
+        private.chmod(0)
+        home.chmod(0o555)
+        folder.chmod(0o755)
+        other: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        done = subprocess.run(
+            [str(folder / SCRIPT.name), "audit"],
+            env={"PATH": os.environ["PATH"], "STORE_AUDIT_HOME": str(home)},
+            capture_output=True, text=True, timeout=60, **other,
+        )  # fmt: skip
+        home.chmod(0o755)
+        private.chmod(0o755)
+    assert done.returncode == 3 and done.stdout == ""
+    assert f"leads to {private}/python3, which you may not run" in done.stderr and "STORE_AUDIT_HOME" in done.stderr
 
 
 # ---- finding a Python ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from jobs.cli.stores import RESULT
-from jobs.cli.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint, code_colour
+from jobs.cli.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint, code_colour, fold_width
 from jobs.report.files.result_files import RunInfo, groups_of
 from jobs.report.texts.commands import closer_look, closer_withheld, effect_clauses, more_than_a_start, words_of
 from jobs.report.texts.comparison_words import (
@@ -64,7 +64,7 @@ _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebui
 _PREMISE_WORDS = {TAKEN: "Settings", DOUBT: "Doubt", ASSUMED: "Assumed", NOTED: "Noted"}
 _LINES = 5  # of a list: topics, groups, codes, next steps
 _NAME = 40  # characters of a name
-_WIDTH = 120  # characters of a line of ours; paths and commands are never broken
+_WIDTH = 120  # characters of a line of ours at most; paths and commands are never broken
 _STORES = 50  # of a fleet with a line each; of those that are safe to start, fewer
 _SAFE_STORES = 10
 _INDENT = 13  # where a row's text begins
@@ -119,7 +119,8 @@ def _row(label: str, text: str) -> str:
 def _rows(label: str, text: str, indent: int = 0) -> list[str]:
     """Return a row whose text wraps; later lines are indented by `indent`."""
     further = " " * indent
-    wrapped = textwrap.wrap(text, _WIDTH - _INDENT, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
+    room = fold_width(_WIDTH) - _INDENT
+    wrapped = textwrap.wrap(text, room, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
     return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
 
 

@@ -12,7 +12,6 @@ from store_io.base.wording import seen
 if TYPE_CHECKING:  # jobs.entry needs this module before there is an environment
     from schemas.rows import AuditOutcome
 
-CLEAR_LINE = "\r\x1b[2K"  # takes a line that redraws itself off the terminal
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999  # the end of the year 9999
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from jobs.cli.terminal import RED, Paint, colour_wanted, in_columns, output_width
+from jobs.cli.terminal import CLEAR_LINE, RED, Paint, clear_line, colour_wanted, fold_width, in_columns, output_width, redraws
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,30 @@ def test_colour_is_for_terminals(
     monkeypatch.setenv("COLUMNS", "77")
     assert colour_wanted() is wanted
     assert output_width(120) == (77 if terminal else 120)
+
+
+@pytest.mark.parametrize(
+    ("columns", "most", "width"), [(80, 120, 80), (120, 120, 120), (121, 120, 120), (39, 120, 40), (80, 60, 60)]
+)
+def test_a_text_is_folded_at_the_width_of_the_terminal(
+    columns: int, most: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert fold_width(most) == width
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    assert fold_width(most) == most
+
+
+def test_a_line_is_drawn_again_without_escape_codes_if_colours_are_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "9")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for forbidden, cleared in (("", CLEAR_LINE), ("1", "\r        \r")):
+        monkeypatch.setenv("NO_COLOR", forbidden)
+        assert clear_line() == cleared and redraws(sys.stderr)
+    monkeypatch.setenv("TERM", "dumb")
+    assert not redraws(sys.stderr)
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_a_row_is_painted_whole() -> None:

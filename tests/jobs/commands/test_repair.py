@@ -20,9 +20,9 @@ import pytest
 
 from jobs import entry
 from jobs.cli.options import Command, parse
+from jobs.cli.terminal import CLEAR_LINE
 from jobs.commands import repair as repair_command
 from jobs.repair import hand_over
-from jobs.report.texts.text import CLEAR_LINE
 from jobs.runtime import output
 from jobs.tasks.threads_or_spark import run_tasks_for
 from schemas.store_names import BESIDE, RESEND_SUFFIX
@@ -408,6 +408,8 @@ def test_how_far_tasks_are_is_drawn_with_the_time_left(store: Path, monkeypatch:
             return True
 
     terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "")
     monkeypatch.setattr(sys, "stderr", terminal)
     noted: list[str] = []
     with run_tasks_for((), StoreLocation(str(store / "store"))) as run_tasks:

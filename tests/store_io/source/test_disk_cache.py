@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from collections.abc import Sequence
@@ -131,6 +132,38 @@ def test_a_disk_that_fails_is_done_without(server: S3Server, on_disk: Path, monk
         (on_disk / "fetched").chmod(0o700)
     on_disk.rename(on_disk.with_name("gone"))
     assert read(source()) == DATA and not on_disk.exists()
+
+
+@pytest.mark.parametrize("name", ["pwrite", "pread", "flock"])
+def test_a_counter_that_fails_is_done_without(
+    server: S3Server, on_disk: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The file that counts what is kept: no fault of it ends an audit."""
+    server.put(f"s/{SEGMENT}", DATA)
+    assert read(source()) == DATA and disk_cache.has_room(1)
+    counter = (on_disk / "fetched" / "used").stat().st_ino
+    module = fcntl if name == "flock" else os
+    call = getattr(module, name)
+
+    def failing(handle: int, *more: object) -> object:
+        if os.fstat(handle).st_ino == counter:
+            raise OSError(5, "Input/output error")
+        return call(handle, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, failing)
+        assert disk_cache.has_room(1) == (name == "pwrite")
+        assert read(source()) == DATA
+        disk_cache.forget(f"s3://{BUCKET}/s")
+    assert read(source()) == DATA and disk_cache.has_room(1)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_file_with_too_many_grains_is_not_kept(on_disk: Path, monkeypatch: pytest.MonkeyPatch, more: int) -> None:
+    monkeypatch.setattr(disk_cache, "LONGEST_BYTES", 1 << 20)
+    kept = disk_cache.KeptFile.of("s3://b/s", "file a")
+    assert kept is not None and kept.begin(disk_cache.Opened((1 << 20) + more, "v", 1)) == (more < 1)
+    kept.close()
 
 
 def test_no_folder_of_another_kind_is_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from store_io.base import locks
 from store_io.base.errors import StoreError, Unreadable
 from store_io.source import s3_answers, s3_client, s3_folder
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+from store_io.source.s3_answers import LONGEST
 from store_io.source.s3_folder import listed
 from tests.support.processes.hostile_server import SIZE, XML, Hostile, Line, entry, page, served
 
@@ -44,12 +45,19 @@ def read() -> bytes:
     [
         (lambda line: line.without_end(206, **line.span()), "the server's fault: it sends more than the 65,536 bytes"),
         (lambda line: line.part(b"", 6 << 30), "the server's fault: it announces 6442450944 bytes"),
-        (lambda line: line.part(b"", 10**30), "the server's fault: it announces 10000000000000000000"),
+        (lambda line: line.part(b"", 10**30), "the server's fault: it announces '1000000000000000000'"),
         (lambda line: line.without_end(404), "the server's fault: it sends more than the 8,388,608 bytes"),
         (lambda line: line.without_end(200), "the server's fault: it sends more than the 65,536 bytes"),
         (lambda line: line.answer(404, b"<a" * 1000), "cannot be read|is not there any more"),
         (lambda line: line.answer(206, b"x", Content_Range="bytes 5-5/10", ETag="x"), "not answer with the range"),
-        (lambda line: line.part(b"", -7), "the server"),
+        (lambda line: line.part(b"", -7), "the server's fault: it announces '-7' bytes"),
+        (lambda line: line.head(206, Content_Length="-1", **line.span()), "it announces '-1' bytes"),  # and the line stays open
+        (lambda line: line.head(206, Content_Length="1e3", **line.span()), "it announces '1e3' bytes"),
+        (lambda line: line.head(404, Content_Length="-1"), "it announces '-1' bytes"),
+        (
+            lambda line: line.answer(206, bytes(1 << 16), Content_Range=f"bytes 0-65535/{LONGEST + 1}", ETag="x"),
+            "which no object has",
+        ),
     ],
 )
 def test_no_more_of_an_object_is_read_than_was_asked_for(server: Hostile, answer: Callable[[Line], None], said: str) -> None:
