@@ -167,6 +167,7 @@ class Step(StrEnum):
     OWN_CONF_OR_NONE = auto()
     CORRECT_NAMES = auto()  # pairs: the name that is meant, the name in broker.conf
     NAME_CONF = auto()
+    MAKE_MASTER = auto()  # the lines of broker.conf by which it is a slave
     ROCKSDB_TIMERS = auto()
     NEW_NAME = auto()
     SPLIT_SEGMENTS = auto()  # the size with which the log was written; that of its files
@@ -180,6 +181,7 @@ class Step(StrEnum):
     COPY_REFUSED_BACKUP = auto()  # an Overwritten
     COPY_BACKUP_FIRST = auto()
     CREATE_TOPICS_DELETE_NONE = auto()
+    CREATE_IF_NOT_DELETED = auto()
     OLDER_LIGHT_OFFSETS = auto()
     TAKE_OVER = auto()  # the setting by which a start reads the other form, else ""
     TAKE_OVER_OR_COPY = auto()  # that setting; the file to copy; the file to copy it over

@@ -140,6 +140,9 @@ class Code(StrEnum):
     OPENED_DATABASE_UNUSED = "opened_database_unused"
     CONFIG_TABLE_EMPTIED = "config_table_emptied"
     TOPIC_NOT_IN_TABLE = "topic_not_in_table"
+    GROUP_NOT_IN_TABLE = "group_not_in_table"
+    CONSUMER_OFFSETS_EMPTY = "consumer_offsets_empty"
+    COPY_OF_SLAVE = "copy_of_slave"
     QUEUE_BEYOND_TOPIC = "queue_beyond_topic"
     DELAYED_MESSAGES_AGAIN = "delayed_messages_again"
     SETTING_MISMATCH = "setting_mismatch"
@@ -628,8 +631,24 @@ _ROWS = (
                 follows="The broker knows none of the entries that this table held.",
                 named=True),
     FindingCode(Code.TOPIC_NOT_IN_TABLE, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
-                meaning="Clients cannot find this topic although messages are there: the table of topics is lost or older.",
+                meaning="Clients cannot find this topic although messages are there: the table of topics lacks it.",
+                follows="Exit code 10 if the table is damaged or older; 20 if something shows that the table which a start takes"
+                        " has lost it. If nothing does, somebody may have deleted the topic: a note.",
                 step="Restore the table, or create these topics with their numbers of queues before clients come back."),
+    FindingCode(Code.GROUP_NOT_IN_TABLE, NOTE, Part.CONFIG, Cure.BY_HAND,
+                "Groups that have offsets and that the table of groups does not name. A deleted group leaves its offsets.",
+                "If one of these groups was not deleted on purpose, create it again with mqadmin updateSubGroup.",
+                follows="Such a group comes back with default settings, or not at all."),
+    FindingCode(Code.CONSUMER_OFFSETS_EMPTY, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="No group has an offset although groups consumed: the log holds messages that they gave back to be"
+                        " retried. Groups begin at the end by default and miss what they had not consumed.",
+                step="Set the offsets before consumers come: take config/consumerOffset.json from another copy of this broker, or"
+                     " use mqadmin resetOffsetByTime."),
+    FindingCode(Code.COPY_OF_SLAVE, NOTE, Part.CONFIG, Cure.BY_HAND, named=True,
+                meaning="By its broker.conf this copy is a slave's: it may end before its master's, and its topics, groups and"
+                        " offsets may be older.",
+                step="Start its master's copy instead, if that can be had.",
+                follows="As a slave it takes over what its master has."),
     FindingCode(Code.QUEUE_BEYOND_TOPIC, NOTE, Part.CONFIG, Cure.BY_HAND,
                 "Messages in queues beyond the topic's numbers of queues: no client reads them.",
                 "Raise the topic's number of read queues if these messages are still wanted.",

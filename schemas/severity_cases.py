@@ -26,6 +26,7 @@ class Case(Enum):
     SENT_BY_MASTER = auto()  # a master sends it again, or the broker's own settings may be others
     NOT_TAKEN = auto()  # a start takes another form of it, or does not read it
     TAKEN_AS_IT_IS = auto()  # a start takes it although no broker writes it so
+    MAY_BE_DELETED = auto()  # nothing shows that it was lost: somebody may have deleted it
     NO_SUCH_QUEUE = auto()  # no broker finds a queue of that name
     OTHER_KIND_ALONE = auto()  # of a double write, the kind that is not read has more
     OTHER_STORE = auto()  # nothing shows that both copies are of one broker
@@ -44,7 +45,7 @@ class Case(Enum):
     AFTER_CLEAN_STOP = auto()  # a broker that stops cleanly does not leave it
     STANDS_STILL = auto()  # new messages are passed over
     SEVERAL_MESSAGES = auto()  # a restart does it to one message alone
-    SHOWN = auto()  # a form in the copy shows what a start does not hold
+    SHOWN = auto()  # something in the copy shows what a start does not hold
     OF_TIMERS = auto()
     AGAINST_THIS_COPY = auto()  # something says that this copy is the wrong one
     UNREADABLE = auto()  # consumers cannot read the message
@@ -101,6 +102,7 @@ SEVERITIES_IN: Mapping[Case, Mapping[Code, str]] = {
     Case.SENT_BY_MASTER: _all(NOTE, Code.CONFIG_TABLE_LOST),
     Case.NOT_TAKEN: _all(NOTE, Code.CONFIG_DAMAGED, Code.OPENED_DATABASE_DAMAGED),
     Case.TAKEN_AS_IT_IS: _all(NOTE, Code.CONFIG_DAMAGED),
+    Case.MAY_BE_DELETED: _all(NOTE, Code.TOPIC_NOT_IN_TABLE),
     Case.NO_SUCH_QUEUE: _all(NOTE, Code.QUEUE_ENTRY_MISSING),
     Case.OTHER_KIND_ALONE: _all(NOTE, Code.QUEUE_TWIN_DIFFERS),
     Case.OTHER_STORE: _all(NOTE, Code.COMMITLOG_SHRUNK),
@@ -118,7 +120,7 @@ SEVERITIES_IN: Mapping[Case, Mapping[Code, str]] = {
     Case.AFTER_CLEAN_STOP: {Code.CHECKPOINT_ZERO: REBUILDABLE, Code.COMMITLOG_TORN_TAIL: LOSS},
     Case.STANDS_STILL: _all(REBUILDABLE, Code.TIMER_OFFSET_BEYOND_END),
     Case.SEVERAL_MESSAGES: _all(REBUILDABLE, Code.INDEX_ENTRY_DUPLICATE),
-    Case.SHOWN: _all(LOSS, Code.CONFIG_TABLE_LOST),
+    Case.SHOWN: _all(LOSS, Code.CONFIG_TABLE_LOST, Code.TOPIC_NOT_IN_TABLE),
     Case.OF_TIMERS: _all(LOSS, Code.ROCKSDBSTORE_DAMAGED),
     Case.AGAINST_THIS_COPY: _all(LOSS, Code.REPLICA_DISPUTES),
     Case.UNREADABLE: _all(LOSS, Code.MESSAGE_HEADER_ODD),

@@ -989,9 +989,10 @@ TOPICS, OFFSETS, GROUPS, DELAYS = (
 )
 
 
-def topics_json(*names: str, version: int = 7) -> bytes:
+def topics_json(*names: str, version: int = 7, time: int = 0) -> bytes:
     table = ",".join(f'"{name}":{{"perm":6,"readQueueNums":4,"topicName":"{name}","writeQueueNums":4}}' for name in names)
-    return f'{{"dataVersion":{{"counter":{version}}},"topicConfigTable":{{{table}}}}}'.encode()
+    written = f',"timestamp":{time}' if time else ""
+    return f'{{"dataVersion":{{"counter":{version}{written}}},"topicConfigTable":{{{table}}}}}'.encode()
 
 
 WRITTEN = {
@@ -1044,10 +1045,11 @@ CONFIG_TABLE = (
     ConfigRow("topics put back", {TOPICS: topics_json("Topic0", version=2)}, TOPICS, "config_older", ("Topic1",)),
     ConfigRow(
         "topics of another broker",
-        both(TOPICS, topics_json("Else", "BenchmarkTest")),
+        both(TOPICS, topics_json("Else", "BenchmarkTest", time=1)),
         TOPICS,
         "topic_not_in_table",
         ("Topic0", "Topic1"),
+        True,
     ),
     ConfigRow(
         "topics torn without a .bak",
@@ -1062,6 +1064,12 @@ CONFIG_TABLE = (
     ConfigRow("offsets gone, the .bak there", {OFFSETS: None}, OFFSETS, "config_backup_taken"),
     ConfigRow("groups gone", {GROUPS: None}, GROUPS, "config_table_lost"),
     ConfigRow("groups empty", {GROUPS: b""}, GROUPS, "config_table_lost"),
+    ConfigRow(
+        "no group has an offset",
+        {**both(OFFSETS, b'{"offsetTable":{}}'), GROUPS: b'{"subscriptionGroupTable":{"g":{"groupName":"g"}}}'},
+        OFFSETS,
+        "consumer_offsets_empty",
+    ),
     ConfigRow("delays gone", {DELAYS: None}, DELAYS, "delayed_messages_again"),
     ConfigRow("delays empty", {DELAYS: b""}, DELAYS, "delayed_messages_again config_table_lost"),
     ConfigRow("a level gone", {DELAYS: b'{"offsetTable":{1:0}}'}, DELAYS, "delayed_messages_again"),

@@ -78,8 +78,8 @@ class ReleaseRules:
     knows_rocksdb: bool = False  # rocksdbstore/ is made and read
     knows_compaction: bool = False  # compaction/ is made and read (compaction.md 1)
     knows_tiered: bool = False  # the plug-in of a tiered store (compaction.md 7)
-    knows_auth_databases: bool = False  # config/users and config/acls (config.md 6.1)
-    knows_pop_database: bool = False  # kvStore/ (config.md 6.1)
+    knows_auth_databases: bool = False  # config/users and config/acls (formats.md 15)
+    knows_pop_database: bool = False  # kvStore/ (formats.md 15)
     sparse_end_by_first_entry: bool = False  # a compacted log is cut after the first entry of its last file (compaction.md 3)
     # a DLedger log (dledger.md 4)
     ledger_crash_dispatch: bool = False  # after an unclean exit recovery of a DLedger log dispatches, and may cut queues too far

@@ -12,6 +12,7 @@ from store_io.kinds.compaction.compacted_topics import compacted_topics
 from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.kinds.config.against_queues import against_queues
 from store_io.kinds.config.config_kind import CONFIG
+from store_io.kinds.config.consumer_groups import consumer_groups
 from store_io.kinds.config.lost_tables import damaged_files, files_not_judged, lost_tables, offsets_after_start
 from store_io.kinds.config.not_copied import config_not_copied
 from store_io.kinds.controller.controller_kind import CONTROLLER
@@ -57,7 +58,7 @@ class Room:
 ROOMS = (
     Room(
         CONFIG,
-        checks=(damaged_files, config_not_copied, lost_tables, against_queues),
+        checks=(damaged_files, config_not_copied, lost_tables, against_queues, consumer_groups),
         start_checks=(offsets_after_start,),
         not_judged=files_not_judged,
     ),

@@ -172,6 +172,8 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.CORRECT_NAMES: _correct_names,
     Step.NAME_CONF: "Name this broker's own settings with --broker-conf and audit again: they decide which of the two a start"
     " reads.",
+    Step.MAKE_MASTER: "If its master's copy can be had, start that. To make this copy a master, change {0} in broker.conf to"
+    " brokerRole=ASYNC_MASTER (or SYNC_MASTER) and brokerId=0, and audit again with these lines before a start.",
     Step.ROCKSDB_TIMERS: "Set timerRocksDBEnable=true in broker.conf, for RocketMQ 5.4.0 or later, and audit again: the timers"
     " lie in rocksdbstore/.",
     Step.SPLIT_SEGMENTS: _split_segments,
@@ -190,6 +192,7 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     " this .bak, the only good one.",
     Step.CREATE_TOPICS_DELETE_NONE: f"{CATALOGUE[Code.TOPIC_NOT_IN_TABLE].step} Until then delete no topic: this release deletes"
     " the queues of all unknown topics with it.",
+    Step.CREATE_IF_NOT_DELETED: "If one of these topics was not deleted on purpose, create it again with mqadmin updateTopic.",
     Step.OLDER_LIGHT_OFFSETS: "No repair helps with this release. Start 4.9.4 or a later one with these settings, or keep a copy"
     " of config/: 4.9.3 writes its own offsets over the file within seconds.",
     Step.TAKE_OVER: _take_over,

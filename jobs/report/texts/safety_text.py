@@ -24,6 +24,7 @@ from store_io.audit.outcome.safety import (
     election_hangs,
     end_of_log,
     entries_lost,
+    entries_lost_clauses,
     has_other_losses,
     is_damaged,
     lacks_of,
@@ -302,9 +303,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
 
 
 def _entries_lost(outcome: AuditOutcome) -> tuple[str, ...]:
-    """Return a sentence for each table whose form in config/ shows more than a start holds."""
-    found = [f.message for f in outcome.findings if f.code == Code.CONFIG_TABLE_LOST and f.severity == LOSS]
-    return tuple(f"{message[:1].upper()}{message[1:]}." for message in found)
+    """Return a sentence for each table of config/ of which the copy shows more than a start holds."""
+    return tuple(f"{clause[:1].upper()}{clause[1:]}." for clause in entries_lost_clauses(outcome))
 
 
 def _not_judged(names: Sequence[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ which is right. No start drops any of them from its own copy, so the exit code d
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
@@ -161,6 +162,7 @@ _CONFIG_CLAUSES = {
     Code.CONFIG_TABLE_LOST: "a start begins without what was in {}",
     Code.CONFIG_BACKUP_TAKEN: "a start takes an older state of {} from its .bak",
     Code.CONFIG_OLDER: "{} is older than its own .bak",
+    Code.CONSUMER_OFFSETS_EMPTY: "no group has an offset in {}",
     Code.CONFIG_DAMAGED: "{} does not hold what a broker writes",
 }
 # What these say holds under every release.
@@ -261,7 +263,7 @@ def start_of(outcome: AuditOutcome) -> Start:
 
 def is_damaged(outcome: AuditOutcome) -> bool:
     """Say whether something is lost besides a refused start, entries of config/ and what the settings keep from being read."""
-    others = sum(f.severity == LOSS and f.code in (Code.CONFIG_TABLE_LOST, Code.MESSAGES_NOT_READ) for f in outcome.findings)
+    others = len(config_entries_lost(outcome)) + len(not_read_by_start(outcome))
     return outcome.counts.get(LOSS, 0) > counted(outcome, Code.BROKER_REFUSES) + others
 
 
@@ -271,14 +273,42 @@ def not_read_by_start(outcome: AuditOutcome) -> list[Finding]:
     return sorted(found, key=lambda f: (-f.count, f.file))
 
 
+def config_entries_lost(outcome: AuditOutcome) -> list[Finding]:
+    """Return the findings on entries of config/ that the copy shows and a start does not hold."""
+    return [f for f in outcome.findings if f.severity == LOSS and f.code in (Code.CONFIG_TABLE_LOST, Code.TOPIC_NOT_IN_TABLE)]
+
+
 def entries_lost(outcome: AuditOutcome) -> str:
-    """Return the numbers of topics, groups and offsets that a form shows and a start does not hold. "" without any."""
-    found = dict.fromkeys(TABLE_NOUNS.values(), 0)
-    for f in outcome.findings:
-        if f.code == Code.CONFIG_TABLE_LOST and f.severity == LOSS:
+    """Return the numbers of topics, groups and offsets that the copy shows and a start does not hold. "" without any."""
+    found, more = dict.fromkeys(TABLE_NOUNS.values(), 0), False
+    for f in config_entries_lost(outcome):
+        if f.code == Code.CONFIG_TABLE_LOST:
             found[TABLE_NOUNS[f.file.removesuffix(".bak")]] += f.count
+        else:  # its count is that of messages
+            found[TABLE_NOUNS[f.file]] += f.topic is not None
+            more = more or f.topic is None
     words = [count_text(number, noun) for noun, number in found.items() if number]
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+    return ("over " if more else "") + " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def entries_lost_clauses(outcome: AuditOutcome) -> list[str]:
+    """Return a clause for each table of which the copy shows more than a start holds, and one for all topics with messages."""
+    tables = [f.message for f in config_entries_lost(outcome) if f.code == Code.CONFIG_TABLE_LOST]
+    return [*tables, *topics_lost(outcome)]
+
+
+def topics_lost(outcome: AuditOutcome) -> Iterator[str]:
+    """Yield a clause on topics with messages that a table lacks which a start takes; none without any."""
+    return _topics_clause([f for f in config_entries_lost(outcome) if f.code == Code.TOPIC_NOT_IN_TABLE])
+
+
+def _topics_clause(topics: Sequence[Finding]) -> Iterator[str]:
+    """Yield a clause on topics that clients cannot find; none without any."""
+    if topics:
+        number = sum(f.count for f in topics)
+        there = f"{count_text(number, 'message')} {'is' if number == 1 else 'are'} there"
+        named = names_text(["other topics" if f.topic is None else seen(f.topic) for f in topics])
+        yield f"clients cannot find {named}, although {there}"
 
 
 def left_to_a_start(outcome: AuditOutcome) -> bool:
@@ -302,11 +332,7 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
     said = {name for code, names in files.items() if code != Code.CONFIG_DAMAGED for name in names}
     files[Code.CONFIG_DAMAGED] = [name for name in files[Code.CONFIG_DAMAGED] if name.removesuffix(".bak") not in said]
     clauses = [clause.format(names_text(files[code])) for code, clause in _CONFIG_CLAUSES.items() if files[code]]
-    if topics:
-        number = sum(f.count for f in topics)
-        there = f"{count_text(number, 'message')} {'is' if number == 1 else 'are'} there"
-        named = names_text(["other topics" if f.topic is None else seen(f.topic) for f in topics])
-        clauses.insert(0, f"clients cannot find {named}, although {there}")
+    clauses = [*_topics_clause(topics), *clauses]
     if again:
         come = count_text(sum(f.count for f in again), "delayed message")
         clauses.append(f"up to {come} of {count_text(len(again), 'level')} are delivered again")

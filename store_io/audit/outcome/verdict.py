@@ -23,6 +23,7 @@ from store_io.audit.outcome.safety import (
     setting_that_cuts,
     start_of,
     timers_lost,
+    topics_lost,
 )
 from store_io.base.wording import count_text, names_text
 from store_io.model.facts.odd_settings import MOST_NAMED
@@ -88,7 +89,7 @@ def _start_without_log(outcome: AuditOutcome) -> str:
     if outcome.refusal is not None:
         return f"; RocketMQ {outcome.release} would not start on this copy: {refusal_sentence(outcome.refusal)}"
     entries = entries_lost(outcome)
-    lost = [f"a start begins without {entries} that config/ shows"] if entries else []
+    lost = [f"a start begins without {entries} that this copy shows"] if entries else []
     return "".join(f"; {clause}" for clause in (*lost, *config_losses(outcome)))
 
 
@@ -126,15 +127,15 @@ def _verdict(outcome: AuditOutcome) -> str:
         sentence = sentence or f"RocketMQ {release} would start and never deliver {of_them}"
     entries = entries_lost(outcome)
     if sentence:
-        return f"{sentence}; it would begin without {entries} that config/ shows" if entries else sentence
+        return f"{sentence}; it would begin without {entries} that this copy shows" if entries else sentence
     if not entries and start in (Start.CUTS, Start.NO_MESSAGE_LEFT, Start.MISSING, Start.DAMAGED):
         return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
-    lost_config = config_losses(outcome)
+    lost_config = [*topics_lost(outcome), *config_losses(outcome)]
     derived = "; derived data differ from the CommitLog and can be rebuilt from it" if differs_from_log(outcome) else ""
     if entries:
         derived = "; bytes of the CommitLog are already damaged or missing" if is_damaged(outcome) else derived
         others = "".join(f"; {clause}" for clause in lost_config)
-        return f"RocketMQ {release} would start and begin without {entries} that config/ shows{others}{derived}"
+        return f"RocketMQ {release} would start and begin without {entries} that this copy shows{others}{derived}"
     if lost_config:
         return f"RocketMQ {release} would start and lose no message, but {'; '.join(lost_config)}{derived}"
     if outcome.counts.get(REBUILDABLE):

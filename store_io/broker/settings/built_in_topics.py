@@ -5,6 +5,8 @@ Source: the constructors or init() of TopicConfigManager and SubscriptionGroupMa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from schemas import commitlog_layout
 from schemas.rows import Row
 from schemas.store_names import BRIDGE_TOPIC
@@ -19,6 +21,8 @@ _SYSTEM_PREFIXES = ("rmq_sys_", "RMQ_SYS_")  # no client asks for these; some re
 _SYSTEM_TOPICS = frozenset(  # of TopicValidator, whatever release and settings have them in the table at start
     ("TBW102", "BenchmarkTest", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC")
 ) | {commitlog_layout.SCHEDULE_TOPIC, commitlog_layout.GIVEN_UP_TOPIC}
+RETRY, DEAD = "%RETRY%", "%DLQ%"  # before the name of a group
+SYSTEM_GROUPS = "CID_RMQ_SYS_"  # before the name of any group of a broker's own
 _REPLIES = "_REPLY_TOPIC"  # after the name of any cluster
 _GROUPS = (
     "TOOLS_CONSUMER",
@@ -84,3 +88,15 @@ def built_in_groups(rules: BrokerRules) -> frozenset[str]:
 def is_asked_for(topic: str) -> bool:
     """Say whether clients ask for such a topic, so that a table has to name it."""
     return topic != BRIDGE_TOPIC and not topic.startswith(LMQ_PREFIX) and not is_brokers_own(topic)
+
+
+def group_of(topic: str) -> Iterator[str]:
+    """Yield the names of groups whose retries or dead messages such a topic may hold; none for an ordinary topic.
+
+    A retry topic of pop has the name of the group, "_" or "+", and the topic: nothing shows where the first of them ends.
+    """
+    for prefix in (RETRY, DEAD):
+        if topic.startswith(prefix):
+            name = topic.removeprefix(prefix)
+            yield name
+            yield from (name[:at] for at, sign in enumerate(name) if sign in "_+" and at)

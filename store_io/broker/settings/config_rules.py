@@ -72,6 +72,7 @@ class ConfigRules:
     knows_single_database: bool = False  # useSingleRocksDBForAllConfigs
     # what follows
     deletion_cleans_unknown: bool = True  # deleting any topic deletes the queues of all topics that are not in the table
+    deletion_cleans_offsets: bool = False  # deleting a topic deletes the offsets that groups have on it
     backup_is_moved: bool = False  # the next write moves the file to .bak; else it copies what the file holds over .bak
     refusal_saves_all: bool = False  # after an early refusal all tables are written as they are in memory
 
@@ -82,6 +83,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "4.9.4": {"skips_light_offsets": False},
     "5.0.0": {
         "hash_map_type": True, "blank_groups_refused": False, "blank_offsets_refused": True, "deletion_cleans_unknown": False,
+        "deletion_cleans_offsets": True,  # AdminBrokerProcessor.deleteTopic, ConsumerOffsetManager.cleanOffsetByTopic
         "topics_of_transactions": True, "attributes": True, "booleans_are_longs": True,
     },
     "5.1.4": {"tables_in_rocksdb": True},

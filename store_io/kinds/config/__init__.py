@@ -5,6 +5,8 @@
 * `table_places`: where a release keeps tables in RocksDB.
 * `other_forms`: tables of which another form in the copy shows more than a start holds.
 * `start_files`: files and databases over which a start ends, and files that this audit does not judge.
+* `lacking_topics`: topics with messages that the table lacks, and what shows that they were lost.
+* `consumer_groups`: the checks of groups and their offsets, and of a slave's copy.
 * `lost_tables`, `against_queues`: the checks: tables that are lost, or that do not fit the queues.
 * `not_copied`: config/ that was left out of the copy, although the log shows that groups consumed.
 * `offsets_beyond`: offsets beyond the end that a start gives their queue.

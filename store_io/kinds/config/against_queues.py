@@ -8,23 +8,24 @@ Source: ScheduleMessageService.start, TopicConfigManager.selectTopicConfig.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from schemas import commitlog_layout
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
 from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import BRIDGE_TOPIC
 from store_io.base.packed import PackedMap, items_of
-from store_io.base.wording import count_text, seen
-from store_io.broker.settings.built_in_topics import built_in_topics, is_asked_for, is_brokers_own
+from store_io.base.times import time_text
+from store_io.base.wording import count_text, names_text, seen
 from store_io.broker.settings.config_rules import DELAY_OFFSETS, TOPICS, config_rules
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import StoreConfig
+from store_io.kinds.config.lacking_topics import Sign, lacking_topics, lost_topics
 from store_io.kinds.config.lost_tables import is_lost
 from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
+from store_io.model.queue_runs import messages_in
 
 MAX_NARROW_TOPICS = 1000
 MAX_TOPICS = 1000  # each as a finding; the others are one together
@@ -73,38 +74,81 @@ def _were_there(config: StoreConfig) -> bool:
 
 
 def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
-    known = config.built_in_topics.union(config.topics or {}, (BRIDGE_TOPIC,))
-    messages: dict[str, int] = defaultdict(int)
-    queues: dict[str, int] = defaultdict(int)
-    for (topic, _), count in held.items():
-        if topic not in known and is_asked_for(topic):
-            messages[topic] += count
-            queues[topic] += 1
-    if not messages or not table_is_wrong(evidence.copy, held):
+    """Yield topics that clients cannot find: lost ones, or all if the table is wrong. Those that may be deleted are one note."""
+    deleted = [key for key, view in evidence.views.items() if view.deleted_topic and len(view.runs)]
+    lacking = lacking_topics(config, dict.fromkeys([*held, *deleted]))
+    if not lacking:
         return
+    signs = lost_topics(evidence.copy, evidence.views, lacking)
+    counts = {topic: sum(_messages(evidence, key, held) for key in keys) for topic, keys in lacking.items()}
+    if signs:
+        yield from _not_found(evidence, counts, lacking, signs)
+    there = {topic: count for topic, count in counts.items() if topic not in signs and any(k in held for k in lacking[topic])}
+    if there and table_is_wrong(evidence.copy):
+        yield from _not_found(evidence, there, lacking, {})
+    elif there:
+        yield _perhaps_deleted(evidence, there)
+
+
+def _messages(evidence: Evidence, key: QueueKey, held: Mapping[QueueKey, int]) -> int:
+    """Return the messages of a queue: those that a start serves, else those in the log."""
+    return held[key] if key in held else messages_in(evidence.views[key].runs.rows)
+
+
+def _not_found(
+    evidence: Evidence, counts: Mapping[str, int], lacking: Mapping[str, Sequence[QueueKey]], signs: Mapping[str, Sign]
+) -> Iterator[Finding]:
+    """Yield a finding for each of the first of these topics, and one for all others.
+
+    signs: what shows that each of them was lost; {} if the whole table is wrong.
+    """
     cleans = config_rules(evidence.copy.rules).deletion_cleans_unknown
     step = Advice(Step.CREATE_TOPICS_DELETE_NONE) if cleans else None
-    names = sorted(messages)
     place = evidence.copy.entry_range(TOPICS)
+    severity = severity_in(Code.TOPIC_NOT_IN_TABLE, Case.SHOWN, bool(signs))
+    names = sorted(topic for topic in counts if topic in signs or not signs)
     for topic in names[:MAX_TOPICS]:
-        what = f"{count_text(messages[topic], 'message')} in {count_text(queues[topic], 'queue')}"
-        message = f"clients cannot find topic {seen(topic)} although {what} are there"
+        what = f"{count_text(counts[topic], 'message')} in {count_text(len(lacking[topic]), 'queue')}"
+        why = f": {_sign_text(evidence.copy, signs[topic])}" if signs else ""
+        message = f"clients cannot find topic {seen(topic)} although {what} are there{why}"
         yield Finding(
-            Code.TOPIC_NOT_IN_TABLE, TOPICS, *place, topic=topic, count=messages[topic], message=message,
-            next=step,
+            Code.TOPIC_NOT_IN_TABLE, TOPICS, *place, severity, topic=topic, count=counts[topic], message=message, next=step,
         )  # fmt: skip
     others = names[MAX_TOPICS:]
     if others:
-        count = sum(messages[topic] for topic in others)
+        count = sum(counts[topic] for topic in others)
         message = f"clients cannot find {count_text(len(others), 'more topic')}"
-        yield Finding(Code.TOPIC_NOT_IN_TABLE, TOPICS, *place, count=count, message=message, next=step)
+        yield Finding(Code.TOPIC_NOT_IN_TABLE, TOPICS, *place, severity, count=count, message=message, next=step)
 
 
-def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
-    """Say whether topics that the table lacks were lost with it. A sound table lacks those that were deleted, whose queues come
-    back when a recovery after a crash dispatches their messages again; a slave's comes with its first synchronisation.
+def _sign_text(copy: OpenedCopy, sign: Sign) -> str:
+    tables = copy[CONFIG]
+    match sign:
+        case Sign.NAMED:
+            return f"{tables.other_forms.fuller[TOPICS].form.name}, which is newer, names it"
+        case Sign.OFFSETS:
+            return "groups have offsets on it, which its deletion would have removed"
+        case Sign.LATER:
+            return f"it has messages later than the table, which is of {time_text(tables.tables.loads[TOPICS].time_ms)}"
 
-    held: the queues with messages.
+
+def _perhaps_deleted(evidence: Evidence, counts: Mapping[str, int]) -> Finding:
+    """Return the note on topics of which nothing shows that they were lost."""
+    topics, messages = count_text(len(counts), "topic"), count_text(sum(counts.values()), "message")
+    names = names_text([seen(topic) for topic in sorted(counts)])
+    message = f"{topics} with {messages} that the table of topics does not name: {names}"
+    return Finding(
+        Code.TOPIC_NOT_IN_TABLE, TOPICS, *evidence.copy.entry_range(TOPICS),
+        severity_in(Code.TOPIC_NOT_IN_TABLE, Case.MAY_BE_DELETED),
+        topic=next(iter(counts)) if len(counts) == 1 else None, count=sum(counts.values()), message=message,
+        next=Advice(Step.CREATE_IF_NOT_DELETED),
+    )  # fmt: skip
+
+
+def table_is_wrong(copy: OpenedCopy) -> bool:
+    """Say whether the table of topics is lost, damaged or older, so that all topics that it lacks may have been lost with it.
+
+    A slave's comes with its first synchronisation.
     """
     config = copy[CONFIG].tables
     done, slave = config.loads[TOPICS], copy.rules.is_slave
@@ -112,16 +156,11 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
         return False
     if done.bad or done.empty or is_lost(config, TOPICS) or TOPICS in copy[CONFIG].other_forms.fuller:
         return not slave or bool(done.bad or done.empty)
-    version = config.backup_versions.get(TOPICS)
     kept = config.held.get(TOPICS)
     if kept is not None and kept.present:
-        own = {topic for topic, _ in held if is_asked_for(topic)} - built_in_topics(copy.rules).keys()
-        return not slave and bool(own) and not own & (config.topics or {}).keys()
-    if done.odd is not None or done.name != TOPICS or version is not None and version > done.counter:
-        return bool(done.name)
-    own = {topic for topic, _ in held if not is_brokers_own(topic)} - config.built_in_topics - {BRIDGE_TOPIC}
-    named = done.entries.keys()
-    return not slave and bool(named & config.built_in_topics) and not own & named
+        return False
+    version = config.backup_versions.get(TOPICS)
+    return bool(done.name) and (done.odd is not None or done.name != TOPICS or version is not None and version > done.counter)
 
 
 # ---- delay levels --------------------------------------------------------------------------------------------------

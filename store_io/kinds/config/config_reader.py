@@ -67,6 +67,7 @@ from store_io.source.store_dir import StoreListing
 
 MAX_TOPIC_VALUES, MAX_VALUES = 24_000_000, 12_000_000  # of a file of `MAX_FILE_BYTES`
 BACKUP = ".bak"
+HALF_WRITTEN = ".tmp"  # what a broker writes before it renames it; no release reads it
 MAX_BACKUP_BYTES = 16 << 20  # of one that nobody needs
 _VERSION = re.compile(rb'"dataVersion"\s*:\s*\{[^{}]*?"counter"\s*:\s*([0-9]{1,18})\b')
 
@@ -95,7 +96,7 @@ class Load:
     bad: refused files.
     odd: the file taken, if no broker writes it so.
     problems: why the content of a file is not known.
-    counter: that of the dataVersion of the file taken.
+    counter, time_ms: those of the dataVersion of the file, or database, taken; 0 without one.
     hollow: the file taken does not name the table that it should hold.
     refused: whatever the .bak holds; good_backup: the .bak could be taken.
     left_out: the number of entries that a database, or the release, does not take in.
@@ -109,6 +110,7 @@ class Load:
     odd: BadFile | None = None
     problems: list[Gap] = field(default_factory=list)
     counter: int = 0
+    time_ms: int = 0
     hollow: bool = False
     entries: dict[Any, Any] = field(default_factory=dict)
     refused: bool = False
@@ -170,6 +172,11 @@ class StoreConfig:
         done, held = self.loads.get(path), self.held.get(path)
         return done is None or not (done.files or done.problems or done.entries or held is not None and held.present)
 
+    def is_taken(self, path: str) -> bool:
+        """Say whether a start takes a table of this file, from whichever form."""
+        done, held = self.loads.get(path, Load()), self.held.get(path)
+        return not (done.problems or done.refuses or done.hollow) and bool(done.name or held is not None and held.present)
+
     @property
     def known_topics(self) -> frozenset[str] | None:
         """Return every topic that the broker knows; None if the table cannot say that a topic was deleted."""
@@ -212,11 +219,16 @@ _INTEGER_KEYS = {
 }
 
 
+def bare_name(name: str) -> str:
+    """Return the name of the file whose .bak or .tmp this is, or which it is itself."""
+    return name.removesuffix(BACKUP).removesuffix(HALF_WRITTEN)
+
+
 def read_bounded(source: ByteSource, name: str) -> bytes:
     """Return a file of config/, or a .bak. Raises StoreError, also if the file holds more than is read of such a file."""
     data = source.read_small(name, MAX_FILE_BYTES)
     values = most_values(data)
-    most = MAX_TOPIC_VALUES if name.removesuffix(BACKUP) == TOPICS else MAX_VALUES
+    most = MAX_TOPIC_VALUES if bare_name(name) == TOPICS else MAX_VALUES
     if values > most:
         raise StoreError(f"{name}: {values} values, more than the {most} that are read of such a file")
     return data
@@ -230,7 +242,7 @@ def read_object(source: ByteSource, name: str, rules: ConfigRules) -> Row:
 
 def held_by(source: ByteSource, name: str, rules: ConfigRules) -> dict[str, Row] | None:
     """Return the entries of a file of topics or groups, with all their settings; None if the release takes none."""
-    path = name.removesuffix(BACKUP)
+    path = bare_name(name)
     table = _TABLE_NAMES[path]
     try:
         read = read_object(source, name, rules)
@@ -303,7 +315,7 @@ def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
     if odd is None and not table.written:
         odd = BadFile(name, len(data), "the table that it should hold is not in it", 0)
     done.name, done.odd, done.counter, done.hollow = name, odd, table.counter, not table.written
-    done.left_out = table.left_out
+    done.left_out, done.time_ms = table.left_out, table.time_ms
     return True
 
 
@@ -374,12 +386,13 @@ def _import_files(config: StoreConfig, rules: BrokerRules) -> None:
             config.loads[path] = Load(database_refusal=held.refusal)
         elif not imports_files(rules):
             left_out = 0 if held.present or not done.name else len(done.entries)
-            config.loads[path] = Load(files=[done.name] if left_out else [], entries=held.entries, left_out=left_out)
+            files = [done.name] if left_out else []
+            config.loads[path] = Load(files=files, entries=held.entries, time_ms=held.time_ms, left_out=left_out)
         elif done.bad and done.bad[0].name == path:
             config.loads[path] = Load(files=done.files, bad=done.bad[:1], refused=True, good_backup=bool(done.name))
         elif done.counter <= held.counter or done.name != path:
             left_out = 0 if held.present else len(done.entries)
-            config.loads[path] = Load(files=done.files, entries=held.entries, left_out=left_out)
+            config.loads[path] = Load(files=done.files, entries=held.entries, time_ms=held.time_ms, left_out=left_out)
         elif path in (TOPICS, GROUPS):
             done.entries = {**held.entries, **done.entries}
 

@@ -12,15 +12,19 @@ from typing import Any, Protocol
 
 from schemas.rows import FROM_VERSION
 from schemas.store_names import BRIDGE_TOPIC
-from store_io.broker.settings.built_in_topics import ONLY_INHERITED, built_in_groups, built_in_topics, is_brokers_own
+from store_io.broker.settings.built_in_topics import (
+    ONLY_INHERITED,
+    SYSTEM_GROUPS,
+    built_in_groups,
+    built_in_topics,
+    is_brokers_own,
+)
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.kinds.config.config_reader import BACKUP, Load, StoreConfig
+from store_io.kinds.config.config_reader import BACKUP, HALF_WRITTEN, Load, StoreConfig
 from store_io.kinds.config.table_places import all_places, table_places
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of
 from store_io.kinds.config.texts.table_forms import OTHER_FILE, Copy, Form, file_forms, of_database, of_file
 from store_io.wording.gaps import gap_text
-
-_SYSTEM_GROUPS = "CID_RMQ_SYS_"
 
 
 class ReadCopy(Copy, Protocol):
@@ -37,11 +41,13 @@ class FullerForm:
     form: the form that shows the entries.
     lacking: how many of them a start does not hold, without those that a broker makes itself.
     other_setting: a start with other settings takes this form; else it is a file beside the one that is taken, or damaged.
+    held_some: a start holds other entries of the table, so that the form is known to be newer.
     """
 
     form: Form
     lacking: int
     other_setting: bool
+    held_some: bool = False
 
 
 @dataclass
@@ -128,7 +134,7 @@ def _others(copy: ReadCopy, path: str, done: Load) -> Iterator[Form]:
     if not config.database:
         if done.name != path + BACKUP and (names or config.backup_versions.get(path, 0) > done.counter):
             names.append(path + BACKUP)
-        names.append(f"{path}.tmp")
+        names.append(path + HALF_WRITTEN)
     elif names and not _there(copy, path):
         names = [path + BACKUP]
     other = OTHER_FILE.get(path)
@@ -169,8 +175,8 @@ def _fuller(copy: ReadCopy, form: Form, done: Load, held: Mapping[Any, Any]) -> 
     lacking = sum(1 for key in shown if key not in held)
     if not lacking or held and not _is_newer(copy, form, shown, done, held):
         return None
-    other = not copy.tables.database and form.name not in (form.path, form.path + BACKUP, f"{form.path}.tmp")
-    return FullerForm(form, lacking, other or bool(copy.tables.database))
+    other = not copy.tables.database and form.name not in (form.path, form.path + BACKUP, form.path + HALF_WRITTEN)
+    return FullerForm(form, lacking, other or bool(copy.tables.database), bool(held))
 
 
 def _entries(form: Form) -> dict[Any, Any]:
@@ -198,7 +204,7 @@ def _own(copy: Copy, path: str, entries: Mapping[Any, Any]) -> Mapping[Any, Any]
         }
     if path == GROUPS:
         known_groups = built_in_groups(copy.rules)
-        return {name: row for name, row in entries.items() if name not in known_groups and not name.startswith(_SYSTEM_GROUPS)}
+        return {name: row for name, row in entries.items() if name not in known_groups and not name.startswith(SYSTEM_GROUPS)}
     return entries
 
 

@@ -6,7 +6,7 @@ loadBak and persist (config.md 2, 4, 9).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from store_io.broker.settings.config_rules import (
 from store_io.kinds.config.against_queues import delay_levels_lost, table_is_wrong
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import BACKUP, Load, held_by, read_bounded
+from store_io.kinds.config.lacking_topics import Sign, lacking_topics, lost_topics
 from store_io.kinds.config.lost_tables import is_lost
 from store_io.kinds.config.rebuild.shown_tables import held_queues, shown_groups, shown_topics
 from store_io.kinds.config.rebuild.written_tables import written_tables
@@ -35,7 +36,8 @@ from store_io.model.queue_views import QueueView
 from store_io.repair.repair_audit import Audited
 
 _UNPROVEN = {
-    TOPICS: "permissions, attributes and empty last queues of added topics; topics without messages",
+    TOPICS: "the added topics' numbers of queues, guessed by their last queue with a message, and their permissions, guessed as"
+    " reading and writing; their attributes; topics without messages",
     GROUPS: "the settings of groups: those that are added have a broker's defaults",
     CONSUMER_OFFSETS: "what groups had consumed: nothing else in a store says it, so they begin as new groups do",
     DELAY_OFFSETS: "deliveries whose copies are no longer in the log: those messages come again",
@@ -143,7 +145,8 @@ def _good_copy(audit: Audited, path: str) -> Iterator[ConfigChange]:
 
 def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int], told_only: bool) -> ConfigChange | None:
     levels = levels_without_offset(audit) if path == DELAY_OFFSETS else {}
-    wrong_topics = path == TOPICS and table_is_wrong(audit.copy, held_queues(audit.views))
+    wrong_topics = path == TOPICS and table_is_wrong(audit.copy)
+    lost = _lost_topics(audit) if path == TOPICS and not wrong_topics else {}
     forms: list[Form] = []
     fuller = audit.copy[CONFIG].other_forms.fuller.get(path)
     reason = _state(audit, path, done)
@@ -153,7 +156,7 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int],
         forms = _forms(audit, path, told_only)
         held = chosen_form(forms)
         reason = f"a start begins without this table, which {held.name} holds" if held is not None else ""
-    if not reason and not levels and not wrong_topics:
+    if not (reason or levels or wrong_topics or lost):
         return None
     forms = forms or _forms(audit, path, told_only)
     form = chosen_form(forms, _is_older(audit, path, done))
@@ -163,7 +166,7 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int],
     own = LAYOUTS[path][0].name
     added: list[str] = []
     if path == TOPICS:
-        added = _add_topics(audit, table.setdefault(own, {}))
+        added = _add_topics(audit, table.setdefault(own, {}), None if reason or wrong_topics else lost)
         reason = reason or ("it does not name topics that have messages" if added else "")
         if not reason:
             return None
@@ -280,10 +283,22 @@ def _is_older(audit: Audited, path: str, done: Load) -> bool:
 # ---- what the log shows ------------------------------------------------------------------------------------------------
 
 
-def _add_topics(audit: Audited, rows: dict[str, Row]) -> list[str]:
-    """Add topics that the rest of the copy shows, and queues and types of known ones. Returns the names of new topics."""
+def _lost_topics(audit: Audited) -> dict[str, Sign]:
+    """Return the topics that a sound table lacks and that were not deleted."""
+    copy, views = audit.copy, audit.views
+    keys = [*held_queues(views), *(key for key, view in views.items() if view.deleted_topic)]
+    return lost_topics(copy, views, lacking_topics(copy[CONFIG].tables, keys))
+
+
+def _add_topics(audit: Audited, rows: dict[str, Row], wanted: Collection[str] | None = None) -> list[str]:
+    """Add topics that the rest of the copy shows, and queues and types of known ones. Returns the names of new topics.
+
+    wanted: these topics alone.
+    """
     rules, added = config_rules(audit.copy.rules), []
     for name, topic in shown_topics(audit.copy[CONFIG].tables, audit.views).items():
+        if wanted is not None and name not in wanted:
+            continue
         if name not in rows:
             rows[name] = topic_row(name, topic.queues, topic.attributes, rules)
             added.append(name)

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 
 from schemas.rows import QueueKey
 from schemas.store_names import BATCH_QUEUES
-from store_io.broker.settings.built_in_topics import is_asked_for
+from store_io.broker.settings.built_in_topics import DEAD, RETRY, SYSTEM_GROUPS, is_asked_for
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.model.queue_views import QueueView
 
-RETRY, DEAD = "%RETRY%", "%DLQ%"
 MOST_QUEUES = 1 << 16  # of a topic that is made again: a queue id beyond is taken for damage
 MAX_NAME = 255  # of a topic or group, as clients may give it: Validators, TopicValidator
 
@@ -72,7 +71,7 @@ def shown_groups(config: StoreConfig, topics: Iterable[str]) -> list[str]:
     return sorted(
         name
         for name in by_offsets | by_topic
-        if _is_name(name) and name not in config.built_in_groups and not name.startswith("CID_RMQ_SYS_")
+        if _is_name(name) and name not in config.built_in_groups and not name.startswith(SYSTEM_GROUPS)
     )
 
 

@@ -17,7 +17,7 @@ from store_io.kinds.config.table_places import VERSION_KEY, TablePlace
 from store_io.kinds.config.texts import records
 from store_io.kinds.config.texts.fastjson import OTHER_SHAPE, ConfigFault, Pairs, most_values, parse_tolerant, parse_written
 from store_io.kinds.config.texts.salvage import Layout, put_entry, salvaged
-from store_io.kinds.config.texts.tables import Offset, SharedSettings, Table, integer, member
+from store_io.kinds.config.texts.tables import Offset, SharedSettings, Table, integer, member, time_of
 from store_io.kinds.config.texts.values import NotExact
 from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, find_database
 from store_io.source.byte_source import ByteSource
@@ -33,7 +33,7 @@ class HeldTable:
     """A table of config/ as a database holds it.
 
     present: a database is there.
-    counter: of its dataVersion.
+    counter, time_ms: of its dataVersion; 0 without one.
     refusal: why the broker ends over it, else empty.
     refused_key: of the entry over which it ends.
     damaged: (file, reason) of bad bytes at which its load ends.
@@ -44,6 +44,7 @@ class HeldTable:
     present: bool = False
     entries: dict[Any, Any] = field(default_factory=dict)
     counter: int = 0
+    time_ms: int = 0
     refusal: Refusal | None = None
     refused_key: bytes = b""
     damaged: tuple[str, str] | None = None
@@ -72,7 +73,7 @@ def read_held(
             if place.number:
                 _take_records(opened, place, table[1], rules, held)
                 return held
-            held.counter = _counter(opened, place, rules)
+            held.counter, held.time_ms = _version(opened, place, rules)
             _take(opened, place, table, rules, held)
     except DatabaseDamaged as why:
         held.refusal = Refusal(RefusalKind.CONFIG_DATABASE, why.path, actual=why.reason)
@@ -183,7 +184,7 @@ def with_newer(held: HeldTable, newer: HeldTable, offsets: bool) -> HeldTable:
     if offsets:  # all queues of a topic and group are one entry
         taken = {_name(place) for place in newer.entries}
         kept = {place: offset for place, offset in kept.items() if _name(place) not in taken}
-    return replace(held, present=True, entries={**kept, **newer.entries}, counter=newer.counter + 1)
+    return replace(held, present=True, entries={**kept, **newer.entries}, counter=newer.counter + 1, time_ms=newer.time_ms)
 
 
 def _name(place: Offset) -> tuple[str, str]:
@@ -209,16 +210,18 @@ class _UnknownValue(_ValueFault):
     """A value of which nobody knows what the release makes."""
 
 
-def _counter(opened: Database, place: TablePlace, rules: ConfigRules) -> int:
+def _version(opened: Database, place: TablePlace, rules: ConfigRules) -> tuple[int, int]:
+    """Return counter and time of the table's dataVersion."""
     text = opened.get(place.versions, VERSION_KEY) if place.versions else None
     if text is None or not text.strip():
-        return 0
+        return 0, 0
     try:
         read = _parse(text, rules, None)
     except _ValueFault as why:
         raise type(why)(f"its dataVersion: {why}", VERSION_KEY) from why
     try:
-        return integer(member(read, "counter", rules), 64) if isinstance(read, dict) and "counter" in read else 0
+        fields = read if isinstance(read, dict) else {}
+        return integer(member(fields, "counter", rules), 64) if "counter" in fields else 0, time_of(fields)
     except ConfigFault as why:
         raise _BadValue(f"its dataVersion: {why}", VERSION_KEY) from why
 
@@ -259,10 +262,11 @@ def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: Co
     The broker looks up the table's version first, and ends if that cannot be read.
     """
     try:
-        opened.get(place.family, records.version_key(place.number))
+        version = opened.get(place.family, records.version_key(place.number)) or b""
     except DatabaseDamaged as why:
         held.refusal = Refusal(RefusalKind.CONFIG_DATABASE_VERSION, why.path, actual=why.reason)
         return
+    held.time_ms = time_of(records.version_of(version))
     taken = records.Records(place.number, SharedSettings(), rules)
     size = values = 0
     try:

@@ -25,7 +25,7 @@ from store_io.broker.settings.config_rules import (
     config_rules,
     record_rules,
 )
-from store_io.kinds.config.config_reader import BACKUP, held_by, read_bounded, taken_from
+from store_io.kinds.config.config_reader import BACKUP, HALF_WRITTEN, bare_name, held_by, read_bounded, taken_from
 from store_io.kinds.config.table_places import all_places
 from store_io.kinds.config.texts.held_tables import show_held
 from store_io.kinds.config.texts.salvage import (
@@ -40,6 +40,7 @@ from store_io.kinds.config.texts.salvage import (
     put_entry,
     salvaged,
 )
+from store_io.kinds.config.texts.tables import time_of
 from store_io.rocksdb.database import DatabaseUnread
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
@@ -109,7 +110,7 @@ def file_forms(copy: Copy, path: str) -> list[Form]:
     """Return all forms that are files, the file and its .bak first. Never raises over bytes."""
     other = OTHER_FILE.get(path)
     others = (other, other + BACKUP) if other else ()
-    return [*own_forms(copy, path), *_of_files(copy, path, (f"{path}.tmp", *others))]
+    return [*own_forms(copy, path), *_of_files(copy, path, (path + HALF_WRITTEN, *others))]
 
 
 def database_forms(copy: Copy, path: str) -> list[Form]:
@@ -221,13 +222,13 @@ def of_file(copy: Copy, path: str, name: str) -> Form | None:
 def _take_as_the_release(copy: Copy, form: Form, data: bytes) -> None:
     """Take entries as the release reads them, if it takes the file. It may take entries of topics and groups alone."""
     rules, own = config_rules(copy.rules), LAYOUTS[form.path][0].name
-    bare = form.name.removesuffix(BACKUP).removesuffix(".tmp")
+    bare = bare_name(form.name)
     read = taken_from(bare, data, rules)
     if read.name and not read.hollow:
-        form.taken, form.whole = bare == form.path and form.name != f"{form.path}.tmp", True
+        form.taken, form.whole = bare == form.path and form.name != form.path + HALF_WRITTEN, True
         form.broken, form.broken_count, form.before = [], 0, None
     form.added = bool(read.entries) and not read.name
-    if form.path in (TOPICS, GROUPS) and form.name in (form.path, form.path + BACKUP):
+    if form.path in (TOPICS, GROUPS):
         rows = held_by(copy.source, form.name, rules)
         if rows is not None:
             form.tables[own], form.before = rows, None
@@ -266,7 +267,7 @@ def of_database(copy: Copy, path: str, number: int) -> Form | None:
     return form
 
 
-def _take_time(form: Form, version: Mapping[str, Any]) -> None:
-    time = version.get("timestamp")
-    if type(time) is int and 0 < time < 1 << 43:  # milliseconds up to the year 2248
+def _take_time(form: Form, version: Row) -> None:
+    time = time_of(version)
+    if time:
         form.time_ms, form.time_from = time, FROM_VERSION

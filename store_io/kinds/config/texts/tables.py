@@ -23,6 +23,7 @@ from store_io.kinds.config.texts.values import ANY, CHOICE, ENTRY, Bean, MapOf, 
 Offset = tuple[str, str, int]  # group, topic, queue id
 OFFSETS, LMQ_OFFSETS = "offsetTable", "lmqOffsetTable"
 _INT, _LONG = 1 << 31, 1 << 63
+LATEST_MS = 1 << 43  # in the year 2248
 _TOPIC_NUMBERS: Row = {"readQueueNums": 16, "writeQueueNums": 16, "perm": 6, "topicSysFlag": 0}
 _GROUP_NUMBERS: Row = {"retryQueueNums": 1, "retryMaxTimes": 16}
 PLAIN_GROUP: Row = {"consumeEnable": True, **_GROUP_NUMBERS}
@@ -44,7 +45,7 @@ class Table:
     entries: name, offset's place or level -> the value that is held.
     replaces: the table takes the place of the loaded one; else it is added.
     fails: the manager throws once it has taken the entries.
-    counter: that of its dataVersion.
+    counter, time_ms: those of its dataVersion; 0 without one.
     written: the table has the shape that a broker writes, and is named in it.
     left_out: the number of entries that the release does not take.
     """
@@ -53,6 +54,7 @@ class Table:
     replaces: bool = False
     fails: str = ""
     counter: int = 0
+    time_ms: int = 0
     written: bool = True
     left_out: int = 0
 
@@ -86,7 +88,7 @@ def _rows_of(read: Any, name: str, rows: _Rows, others: Mapping[str, Any], rules
             made = taken(value, fields[field], rules)
             if field == "dataVersion":
                 version, fails = made, _no_version(made)
-    return Table(entries, fails=fails, counter=_counter_of(version), written=named)
+    return Table(entries, fails=fails, counter=_counter_of(version), time_ms=time_of(version), written=named)
 
 
 def offsets_of(read: Any, rules: ConfigRules) -> Table:
@@ -133,7 +135,7 @@ def _offsets_of(read: Any, names: tuple[str, ...], rules: ConfigRules) -> Table:
             if name == OFFSETS and not isinstance(held_there, dict):
                 raise ConfigFault(OTHER_SHAPE)
             _take_offsets(str(key), held_there, found, texts, rules)
-    return Table(_joined(tables), replaces=True, counter=_counter_of(version), written=written)
+    return Table(_joined(tables), replaces=True, counter=_counter_of(version), time_ms=time_of(version), written=written)
 
 
 def _joined(tables: Mapping[str, dict[Offset, int]]) -> dict[Offset, int]:
@@ -168,7 +170,7 @@ def delays_of(read: Any, rules: ConfigRules) -> Table:
         else:
             version = taken(held, fields[name], rules)
             fails = _no_version(version) if version is not None else ""  # here null is no fault
-    return Table(entries, fails=fails, counter=_counter_of(version), written=named)
+    return Table(entries, fails=fails, counter=_counter_of(version), time_ms=time_of(version), written=named)
 
 
 def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
@@ -330,6 +332,12 @@ def _no_version(version: Row | None) -> str:
 
 def _counter_of(version: Row | None) -> int:
     return (version or {}).get("counter") or 0
+
+
+def time_of(version: Row | None) -> int:
+    """Return the time of a dataVersion in ms; 0 if it has none that a broker's clock can have shown."""
+    time = (version or {}).get("timestamp")
+    return time if type(time) is int and 0 < time < LATEST_MS else 0
 
 
 def integer(value: Any, bits: int) -> int:
