@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from schemas.rows import Row
+from schemas.finding_codes import LOSS, Code
+from schemas.rows import Finding, Row
+from schemas.severity_cases import Case, severity_in
+from store_io.base.wording import count_text, seen
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.kinds.config.config_kind import CONFIG
+from store_io.kinds.config.lacking_topics import lacking_topics
 from store_io.kinds.config.other_forms import NewestTable, newest_table
+from store_io.model.queue_runs import messages_in
 from store_io.replicas.compared_copies import Copy
 
 MOST_NAMED = 100  # entries of a row
@@ -45,6 +50,40 @@ def config_rows(copies: Sequence[Copy]) -> tuple[list[Row], list[str]]:
                 if own is not None and other is not None and own.entries != other.entries:
                     rows += _row(table, store.name, holder.name, own, other)
     return rows, problems
+
+
+def topics_named_elsewhere(copies: Sequence[Copy]) -> Iterator[tuple[Copy, Finding]]:
+    """Yield copies with the loss of a topic with messages that a copy's table lacks and the newer table of another copy names.
+
+    What the copy's own audit found lost already is left out.
+    """
+    for store in copies:
+        with store.audit.no_fault_beyond():
+            yield from ((store, finding) for finding in _topics_of(store, copies))
+
+
+def _topics_of(store: Copy, copies: Sequence[Copy]) -> Iterator[Finding]:
+    audit, tables = store.audit, store.audit.copy[CONFIG].tables
+    own = tables.loads.get(TOPICS)
+    if own is None or not tables.is_taken(TOPICS) or not own.time_ms:
+        return
+    views = audit.evidence.views
+    lacking = lacking_topics(tables, (key for key, view in views.items() if len(view.runs)))
+    found = {f.topic for f in audit.findings if f.code == Code.TOPIC_NOT_IN_TABLE and f.weight == LOSS}
+    for holder in copies:
+        theirs = holder.audit.copy[CONFIG].tables
+        done = theirs.loads.get(TOPICS)
+        if done is None or not theirs.is_taken(TOPICS) or done.time_ms <= own.time_ms:
+            continue
+        for topic in sorted((lacking.keys() & done.entries.keys()) - found):
+            found.add(topic)
+            count = sum(messages_in(views[key].runs.rows) for key in lacking[topic])
+            message = f"clients cannot find topic {seen(topic)} although {count_text(count, 'message')} are there"
+            yield Finding(
+                Code.TOPIC_NOT_IN_TABLE, TOPICS, *audit.copy.entry_range(TOPICS),
+                severity_in(Code.TOPIC_NOT_IN_TABLE, Case.SHOWN), topic=topic, count=count,
+                message=f"{message}: {holder.name}, whose table is newer, names it",
+            )  # fmt: skip
 
 
 def _row(table: str, store: str, holder: str, own: NewestTable, other: NewestTable) -> Iterator[Row]:

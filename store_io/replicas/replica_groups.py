@@ -24,7 +24,7 @@ from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
 from store_io.base.tasks import PartlyRead
 from store_io.model.queue_runs import message_runs
 from store_io.replicas.compared_copies import ComparedCopies, ReplicaFindings, copy_of
-from store_io.replicas.config_rows import config_rows
+from store_io.replicas.config_rows import config_rows, topics_named_elsewhere
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask
 from store_io.replicas.replica_parts import MAX_COPIES, QueueTotal, ReplicaPart, ReplicaRange, State
 from store_io.replicas.replica_row import group_row
@@ -154,6 +154,8 @@ class ReplicaGroup:
         findings = ReplicaFindings(compared)
         for number, copy in enumerate(self.copies):
             copy.audit.findings += findings.of(number)
+        for copy, finding in topics_named_elsewhere(self.copies):
+            copy.audit.findings += [finding]
         config, unread = config_rows(self.copies)
         self.result = {**group_row(self.name, compared, [*self.problems, *unread]), "config": config}
         for copy in self.copies:

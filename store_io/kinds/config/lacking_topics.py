@@ -1,8 +1,8 @@
 """Topics with messages that the table of topics lacks, and the signs that they were lost with it, not deleted (config.md 8).
 
 A deleted topic leaves messages in the log, and after an unclean exit, on a slave and in 4.x also queues. So a queue with entries
-is no sign, and neither is an older form of the table. Nobody can tell a lost topic from one that was deleted while a
-delayed message or a transaction of it waited, which the broker put into it later: such a topic counts as lost.
+is no sign, and neither is an older form of the table. A lost topic looks like one that was deleted while a
+delayed message or a transaction of it waited, which the broker put into it later: both count as lost.
 Source: TopicConfigManager (each change puts the time into the dataVersion), AdminBrokerProcessor.deleteTopicInBroker,
 ConsumerOffsetManager.cleanOffsetByTopic, SlaveSynchronize.syncTopicConfig and syncConsumerOffset, BrokerController.
 """
@@ -26,7 +26,7 @@ class Sign(Enum):
     """What shows that a topic was lost: nobody deleted it."""
 
     NAMED = auto()  # a newer form of the table names it
-    LATER = auto()  # the broker put a message into it when the table stood as it is
+    LATER = auto()  # the broker put a message into it after the table was written
     OFFSETS = auto()  # groups have offsets on it, which its deletion would have removed
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from jobs.report.texts.comparison_words import config_words
-from schemas.rows import Row
+from schemas.rows import LOSS, Row
 from store_io.audit.audit_store import run_audit
 from store_io.base.tasks import run_task
 from store_io.model.audit_request import AuditRequest
-from store_io.replicas.replica_groups import replica_groups
+from store_io.replicas.replica_groups import ReplicaGroup, replica_groups
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.rocksdb_stores import write_database
@@ -39,6 +39,10 @@ def groups(*names: str) -> str:
 
 def compared(root: Path, configs: Sequence[Mapping[str, str]], counts: Sequence[int] = (40, 40)) -> Row:
     """The group's row of replicas.json. configs: of each copy, file of config/ -> its text."""
+    return audited_group(root, configs, counts).result
+
+
+def audited_group(root: Path, configs: Sequence[Mapping[str, str]], counts: Sequence[int] = (40, 40)) -> ReplicaGroup:
     audits = []
     for number, (config, count) in enumerate(zip(configs, counts, strict=True)):
         builder = StoreBuilder("5.3.3", Sizes(segment=1 << 13))
@@ -53,7 +57,7 @@ def compared(root: Path, configs: Sequence[Mapping[str, str]], counts: Sequence[
         audits.append(run_audit(request))
     (group,) = replica_groups(audits)
     group.finish([run_task(task) for task in group.tasks()])
-    return group.result
+    return group
 
 
 def rows(result: Row, table: str) -> list[tuple[Any, ...]]:
@@ -133,3 +137,17 @@ def test_offsets_of_a_longer_log_are_not_to_be_put_into_a_shorter_one(tmp_path: 
     result = compared(tmp_path, [{"consumerOffset.json": offsets(T=10)}, {"consumerOffset.json": offsets(T=38)}], (20, 40))
     (said,) = config_words(result)
     assert "b has the greater ones, and the longer log" in said and "take config/" not in said
+
+
+@pytest.mark.parametrize(("later", "names", "lost"), [(1, "T", True), (0, "T", False), (-1, "T", False), (1, "Else", False)])
+def test_a_topic_that_another_copy_s_newer_table_names_is_lost(later: int, names: str, lost: bool, tmp_path: Path) -> None:
+    """The messages of T are older than both tables, so nothing in the copy itself shows that nobody deleted it."""
+    time = VERSION["timestamp"] + 1_000_000
+
+    def table(name: str, at: int) -> str:
+        return topics(name).replace(str(VERSION["timestamp"]), str(at))
+
+    group = audited_group(tmp_path, [{"topics.json": table("Kept", time)}, {"topics.json": table(names, time + later)}])
+    found = [f for copy in group.copies for f in copy.audit.findings if f.code == "topic_not_in_table" and f.weight == LOSS]
+    assert [(f.topic, f.count) for f in found] == ([("T", 40)] if lost else [])
+    assert all("b, whose table is newer, names it" in f.message for f in found)
