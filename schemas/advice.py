@@ -180,6 +180,7 @@ class Step(StrEnum):
     RESTORE_REFUSED_ALONE = auto()  # an Overwritten
     COPY_REFUSED_BACKUP = auto()  # an Overwritten
     COPY_BACKUP_FIRST = auto()
+    REMOVE_COUNTERS = auto()  # the file
     CREATE_TOPICS_DELETE_NONE = auto()
     CREATE_IF_NOT_DELETED = auto()
     OLDER_LIGHT_OFFSETS = auto()

@@ -188,6 +188,8 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.RESTORE_REFUSED: _refused("Restore the file or its .bak, or set both aside"),
     Step.RESTORE_REFUSED_ALONE: _refused("Restore the file itself, as its .bak is not read in its place, or set both aside"),
     Step.COPY_REFUSED_BACKUP: _refused("Copy its .bak over the file, as this start does not take the .bak itself"),
+    Step.REMOVE_COUNTERS: "Remove {0} and its .bak from the copy before a start, or repair with --fix-config, which does it: they"
+    " hold nothing but counters of timers, and a broker begins these anew.",
     Step.COPY_BACKUP_FIRST: "Copy the .bak over the file before a start: the first write after a start puts the damaged file over"
     " this .bak, the only good one.",
     Step.CREATE_TOPICS_DELETE_NONE: f"{CATALOGUE[Code.TOPIC_NOT_IN_TABLE].step} Until then delete no topic: this release deletes"

@@ -205,6 +205,8 @@ def no_repair_goes(outcome: AuditOutcome) -> str:
     why = "; ".join(dict.fromkeys(clause(str(one.refused)) for one in found))
     broker = outcome.plan.get("broker") or {}
     given = any(DONOR in one.options for one in found) or broker.get("dledger") is not None  # or no donor is taken
+    if (broker.get("config") or {}).get("refused_by"):  # the reason says what to do about the file
+        return f"No repair goes: {why}. The copy is as it was."
     donor = "" if given else ", and name one with --donor"
     return f"No repair goes: {why}. The copy is as it was; look for another copy of this broker{donor}."
 

@@ -23,8 +23,11 @@ GROUPS = "config/subscriptionGroup.json"
 DELAY_OFFSETS = "config/delayOffset.json"
 CONSUMER_OFFSETS = "config/consumerOffset.json"
 LMQ_OFFSETS = "config/lmqConsumerOffset.json"
+TIMER_COUNTERS = "config/timermetrics"  # TimerMetrics: counters alone, which a broker without the file begins anew
 DATABASE_TABLES = (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS)  # the files whose tables may lie in a database
-TABLE_NOUNS = {TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset"}  # of one entry
+TABLE_NOUNS = {  # of one entry
+    TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset", DELAY_OFFSETS: "delay offset",
+}  # fmt: skip
 # What is read of a file at most, as a value may take a hundred bytes of memory: a million topics are some 230 MB and 21 million
 # values, the offsets of a group in four queues of each of them some 110 MB and 10 million.
 MAX_FILE_BYTES = 256 << 20
@@ -162,7 +165,7 @@ CONFIG_FILES = (  # in the order in which they are loaded
     ConfigFile(GROUPS),
     ConfigFile("config/consumerFilter.json"),
     ConfigFile("config/consumerOrderInfo.json", since="5.0.0"),
-    ConfigFile("config/timermetrics", since="5.0.0", late=True, timers=True),
+    ConfigFile(TIMER_COUNTERS, since="5.0.0", late=True, timers=True),
     ConfigFile(DELAY_OFFSETS, late=True),
     ConfigFile(TIMER_CHECK, since="5.0.0", stops=False, timers=True),
     ConfigFile("config/messageRequestMode.json", since="5.0.0", stops=False),

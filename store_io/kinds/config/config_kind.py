@@ -16,7 +16,15 @@ from schemas.rows import AuditOutcome, ConfigTables, Row
 from schemas.store_names import BATCH_QUEUES
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.built_in_topics import is_asked_for
-from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_rules
+from store_io.broker.settings.config_rules import (
+    CONSUMER_OFFSETS,
+    DELAY_OFFSETS,
+    GROUPS,
+    LMQ_OFFSETS,
+    TIMER_COUNTERS,
+    TOPICS,
+    config_rules,
+)
 from store_io.kinds.config.config_reader import StoreConfig, read_config
 from store_io.kinds.config.offsets_beyond import offsets_beyond
 from store_io.kinds.config.other_forms import OtherForms, other_forms
@@ -88,6 +96,8 @@ class Config(Kind[ConfigFiles, None, ConfigTables]):
             return Cure(stopping.next_step)
         if refusal.kind == RefusalKind.TOPIC_NOT_NAMED:
             return Cure(Advice(Step.RESTORE_TOPICS))
+        if refusal.path == TIMER_COUNTERS:
+            return Cure(Advice(Step.REMOVE_COUNTERS, (refusal.path,)))
         if refusal.path in tables.loads:
             late = bool(starting.late_refused_by and not starting.refused_by)
             return Cure(refusal_step(tables.loads[refusal.path], copy.rules, late))

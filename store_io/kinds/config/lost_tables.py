@@ -100,13 +100,22 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
     held = copy[CONFIG].tables.held.get(path)
     reads = f"{held.folder}/" if held is not None else copy[CONFIG].tables.loads[path].name or path
     when = f", of {time_text(form.time_ms)} by its dataVersion," if form.time_from == FROM_VERSION else ""
-    shown = f"{count_text(fuller.lacking, TABLE_NOUNS[path])} that {form.name}{when} shows"
-    message = f"a start begins without {shown}: it reads {reads}"
+    message = f"a start begins {_without(path, fuller)} {form.name}{when} shows: it reads {reads}"
     file = form.name if copy[CONFIG].tables.database and form.name.removesuffix(BACKUP) == path else path
     step = _way_back(copy, path, fuller) if named else Advice(Step.NAME_CONF)
+    count = fuller.lacking + fuller.older
     return Finding(
-        Code.CONFIG_TABLE_LOST, file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
+        Code.CONFIG_TABLE_LOST, file, *_range(evidence, file), severity, count=count, message=message, next=step
     )  # fmt: skip
+
+
+def _without(path: str, fuller: FullerForm) -> str:
+    """Return the words on what a start does not hold of a form, up to the form's name."""
+    noun = TABLE_NOUNS[path]
+    if not fuller.older:
+        return f"without {count_text(fuller.lacking, noun)} that"
+    older = f"with {count_text(fuller.older, f'smaller {noun}')} than"
+    return f"without {count_text(fuller.lacking, noun)} and {older}" if fuller.lacking else older
 
 
 def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Iterator[Finding]:

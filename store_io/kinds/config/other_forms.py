@@ -19,12 +19,14 @@ from store_io.broker.settings.built_in_topics import (
     built_in_topics,
     is_brokers_own,
 )
-from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DATABASE_TABLES, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.kinds.config.config_reader import BACKUP, HALF_WRITTEN, Load, StoreConfig
 from store_io.kinds.config.table_places import all_places, table_places
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of
 from store_io.kinds.config.texts.table_forms import OTHER_FILE, Copy, Form, file_forms, of_database, of_file
 from store_io.wording.gaps import gap_text
+
+_OFFSETS = (CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS)
 
 
 class ReadCopy(Copy, Protocol):
@@ -40,6 +42,7 @@ class FullerForm:
 
     form: the form that shows the entries.
     lacking: how many of them a start does not hold, without those that a broker makes itself.
+    older: how many offsets a start holds that are smaller in what it takes.
     other_setting: a start with other settings takes this form; else it is a file beside the one that is taken, or damaged.
     held_some: a start holds other entries of the table, so that the form is known to be newer.
     """
@@ -48,6 +51,7 @@ class FullerForm:
     lacking: int
     other_setting: bool
     held_some: bool = False
+    older: int = 0
 
 
 @dataclass
@@ -76,7 +80,7 @@ class OtherForms:
 def other_forms(copy: ReadCopy) -> OtherForms:
     """Compare the tables that a start takes with their other forms, which are read only if the copy has some."""
     found = OtherForms()
-    for path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS):
+    for path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS):
         done = copy.tables.loads.get(path)
         if done is None or done.problems or done.refuses:
             continue
@@ -85,7 +89,7 @@ def other_forms(copy: ReadCopy) -> OtherForms:
         shown = [fuller for form in forms if (fuller := _fuller(copy, form, done, held)) is not None]
         found.unread |= {form.name: form.unread[0] for form in forms if form.unread}
         if shown:
-            found.fuller[path] = max(shown, key=lambda each: (not each.other_setting, each.lacking))
+            found.fuller[path] = max(shown, key=lambda each: (not each.other_setting, each.lacking, each.older))
     return found
 
 
@@ -131,20 +135,21 @@ def _others(copy: ReadCopy, path: str, done: Load) -> Iterator[Form]:
     """Yield the forms that a start does not take, and that may be newer."""
     listing, config = copy.listing, copy.tables
     names = [] if done.name == path and not done.hollow else [path]
-    if not config.database:
+    if not config.database or path not in DATABASE_TABLES:
         if done.name != path + BACKUP and (names or config.backup_versions.get(path, 0) > done.counter):
             names.append(path + BACKUP)
-        names.append(path + HALF_WRITTEN)
     elif names and not _there(copy, path):
         names = [path + BACKUP]
+    names.append(path + HALF_WRITTEN)
     other = OTHER_FILE.get(path)
     if other is not None:
-        names.append(other if _there(copy, other) else other + BACKUP)
+        names += [other if _there(copy, other) else other + BACKUP, other + HALF_WRITTEN]
     for name in names:
         form = of_file(copy, path, name)
         if form is not None:
             yield form
-    read = {place.folder for place in table_places(copy.rules).get(path, ())}
+    # What a start takes out of another database into the one that it reads, it holds.
+    read = {place.folder for place in table_places(copy.rules).get(path, ())[:1]}
     for number, place in enumerate(all_places(path)):
         if place.folder not in read and listing.is_file(f"{place.folder}/CURRENT"):
             yield from _database(copy, path, number)
@@ -173,10 +178,12 @@ def _there(copy: Copy, name: str) -> bool:
 def _fuller(copy: ReadCopy, form: Form, done: Load, held: Mapping[Any, Any]) -> FullerForm | None:
     shown = _own(copy, form.path, _entries(form))
     lacking = sum(1 for key in shown if key not in held)
-    if not lacking or held and not _is_newer(copy, form, shown, done, held):
+    older = sum(1 for key, offset in shown.items() if key in held and held[key] < offset) if form.path in _OFFSETS else 0
+    if not (lacking or older) or held and not _is_newer(copy, form, shown, done, held):
         return None
-    other = not copy.tables.database and form.name not in (form.path, form.path + BACKUP, form.path + HALF_WRITTEN)
-    return FullerForm(form, lacking, other or bool(copy.tables.database), bool(held))
+    database = copy.tables.database if form.path in DATABASE_TABLES else ""
+    other = not database and form.name not in (form.path, form.path + BACKUP, form.path + HALF_WRITTEN)
+    return FullerForm(form, lacking, other or bool(database), bool(held), older)
 
 
 def _entries(form: Form) -> dict[Any, Any]:
@@ -220,12 +227,12 @@ def _is_inherited(row: Any) -> bool:
 def _is_newer(copy: ReadCopy, form: Form, shown: Mapping[Any, Any], done: Load, held: Mapping[Any, Any]) -> bool:
     """Say whether the form is known to be newer than what a start takes."""
     path = form.path
-    if not copy.tables.database:
+    if not copy.tables.database or path not in DATABASE_TABLES:
         if form.name == path:  # a broker writes its .bak before the file, which can only be taken in part
             return len(shown) >= len(held)
         if form.name == path + BACKUP and done.name == path:
             return path == TOPICS and copy.tables.backup_versions.get(path, 0) > done.counter
-    if path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
+    if path in _OFFSETS:
         ahead = {offset - held[place] for place, offset in shown.items() if place in held} - {0}
         if ahead:  # a group's offset grows, but where somebody resets it
             return bool(min(ahead) > 0)

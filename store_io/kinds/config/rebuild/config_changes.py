@@ -19,6 +19,7 @@ from store_io.broker.settings.config_rules import (
     DELAY_OFFSETS,
     GROUPS,
     LMQ_OFFSETS,
+    TIMER_COUNTERS,
     TOPICS,
     config_rules,
 )
@@ -47,6 +48,7 @@ _OF_EVERY_BROKER = (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS)
 CONFIG_GONE = "config/ is not in this copy"
 _OLDER = "what changed after this form was written"
 _LEFT_OUT = "what it held. Take the file from another copy of this broker, or let the table begin empty with --empty-config"
+_COUNTERS = "how many timers of each topic wait, numbers that no broker needs: it counts anew"
 _OTHER = "what it held. A start begins without it"
 
 
@@ -114,6 +116,8 @@ def config_changes(
             continue
         change = _change(audit, path, done, delivered, told_only)
         if change is not None:
+            if change.left_out and path == TIMER_COUNTERS:
+                change = replace(change, left_out=False, unproven=_COUNTERS)
             yield from _with_backup(audit, _emptied(audit, change) if change.left_out and may_empty else change)
         elif path + BACKUP in config.useless_backups:
             yield from _good_copy(audit, path)
@@ -151,7 +155,8 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int],
     fuller = audit.copy[CONFIG].other_forms.fuller.get(path)
     reason = _state(audit, path, done)
     if not reason and fuller is not None:
-        reason = f"a start holds {fuller.lacking:,} entries less than {fuller.form.name} shows"
+        less = f"{fuller.lacking:,} entries less than {fuller.form.name} shows"
+        reason = f"a start holds {less}" if fuller.lacking else f"{fuller.form.name} has greater offsets and is newer"
     if not reason and not done.name and not done.entries and path in _UNPROVEN:
         forms = _forms(audit, path, told_only)
         held = chosen_form(forms)
@@ -161,7 +166,7 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int],
     forms = forms or _forms(audit, path, told_only)
     form = chosen_form(forms, _is_older(audit, path, done))
     if fuller is not None and fuller.form.name not in (path, path + BACKUP):
-        form = fuller.form
+        form = next((each for each in forms if each.name == fuller.form.name), fuller.form)
     table, sources = _taken(form, forms)
     own = LAYOUTS[path][0].name
     added: list[str] = []

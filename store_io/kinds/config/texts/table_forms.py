@@ -109,7 +109,7 @@ def own_forms(copy: Copy, path: str) -> list[Form]:
 def file_forms(copy: Copy, path: str) -> list[Form]:
     """Return all forms that are files, the file and its .bak first. Never raises over bytes."""
     other = OTHER_FILE.get(path)
-    others = (other, other + BACKUP) if other else ()
+    others = (other, other + BACKUP, other + HALF_WRITTEN) if other else ()
     return [*own_forms(copy, path), *_of_files(copy, path, (path + HALF_WRITTEN, *others))]
 
 

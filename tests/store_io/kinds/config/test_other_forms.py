@@ -14,6 +14,7 @@ from jobs.report.texts.commands import repair_commands
 from jobs.report.texts.safety_text import judge
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.outcome.safety import Safety
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.repair.proposals import config_helps
 from store_io.wording.steps import next_text
 from tests.support.answers import product
@@ -359,3 +360,76 @@ def test_a_failed_read_of_a_database_that_no_setting_uses_is_named(files: dict[s
             outcome = audited(made, conf).outcome
         assert failing.failed[0]
         assert outcome.findings == whole.findings if outcome.complete else "consumerOffsets" in outcome.incomplete[0]
+
+
+# ---- every pair of forms of the offsets: the same keys, so that nothing but their values shows which is newer ---------------
+
+
+def put_bak(config: Path, held: Tables) -> None:
+    put_files(config, held)
+    (config / "consumerOffset.json").rename(config / "consumerOffset.json.bak")
+
+
+def put_tmp(config: Path, held: Tables) -> None:
+    put_files(config, held)
+    (config / "consumerOffset.json").rename(config / "consumerOffset.json.tmp")
+
+
+FORMS = {**PUT, "bak": put_bak, "tmp": put_tmp}
+NAMES = {
+    "files": "config/consumerOffset.json", "lmq": "config/lmqConsumerOffset.json", "separate": "config/consumerOffsets/",
+    "single": "config/metadata/", "second": "config/rdb/", "bak": "config/consumerOffset.json.bak",
+    "tmp": "config/consumerOffset.json.tmp",
+}  # fmt: skip
+# What a start reads with the settings of CONF, and the form that lies beside it. A .bak beside a file that is taken is always
+# older, so that no broker and no audit opens it.
+PAIRS = [
+    (reads, there)
+    for reads in ("files", "lmq", "separate", "single", "second", "bak")
+    for there in FORMS
+    if reads != there and there != "bak" and (reads, there) != ("bak", "files")
+]
+
+
+def pair(root: Path, reads: str, there: str, newer: bool) -> tuple[Store, str]:
+    """The form that a start reads beside another one, whose offset is greater, or smaller, and all else is equal."""
+    made, conf = store(root, "files" if reads == "bak" else reads, {})
+    FORMS[there](made.root / "config", Tables(offsets={"Topic0@g0": 5 if newer else 1}, time=1000))
+    FORMS[reads](made.root / "config", Tables(offsets={"Topic0@g0": 3}, time=1000))
+    return made, conf
+
+
+@pytest.mark.parametrize(("reads", "there"), PAIRS, ids=lambda name: name)
+def test_greater_offsets_in_any_other_form(reads: str, there: str, tmp_path: Path) -> None:
+    """The audit names the form, and --fix-config takes it where the release reads files; an older form is no finding."""
+    pytest.importorskip("rocksdict")
+    made, conf = pair(tmp_path / "s", reads, there, newer=True)
+    audit = audited(made, conf)
+    (found,) = (f for f in audit.findings if f.code == LOST_TABLE and f.severity == LOSS and "offset" in f.message)
+    assert (found.count, audit.outcome.exit_code) == (1, 20)
+    assert NAMES[there] in found.message and "smaller offset than" in found.message
+    if reads in ("files", "lmq", "bak"):
+        repaired(made.root, tmp_path / "new", plan_of(made.root, RELEASE, conf), fix_config=True)
+        after = product.audit(tmp_path / "new", RELEASE, conf)
+        assert after.audit.copy[CONFIG].tables.offsets == {("g0", "Topic0", 0): 5} and not lost(after)
+    older, conf = pair(tmp_path / "older", reads, there, newer=False)
+    assert not lost(audited(older, conf))
+
+
+@pytest.mark.parametrize("name", ["topics.json", "subscriptionGroup.json", "delayOffset.json"])
+@pytest.mark.parametrize("newer", [True, False], ids=["newer", "older"])
+def test_a_whole_tmp_of_every_table(name: str, newer: bool, tmp_path: Path) -> None:
+    """A kill between the deletion of a file and the renaming of its .tmp: a start takes the .bak."""
+    made, conf = store(tmp_path / "s", "files", {"files": Tables()})
+    file = made.root / "config" / name
+    file.rename(f"{file}.bak")
+    put_files(made.root / "config", Tables(topics=3, groups=2, time=2000 if newer else 1000, counter=4 if newer else 3))
+    if name == "delayOffset.json":
+        (made.root / "config" / f"{name}.bak").write_text('{"offsetTable":{1:3,2:3}}')
+        file.write_text('{"offsetTable":{1:4,2:3}}' if newer else '{"offsetTable":{1:2,2:3}}')
+    file.rename(f"{file}.tmp")
+    found = [f for f in audited(made, conf).findings if f.code == LOST_TABLE and f"{name}.tmp" in f.message]
+    assert [f.count for f in found] == ([1] if newer else [])
+    done = repaired(made.root, tmp_path / "new", plan_of(made.root, RELEASE, conf), fix_config=True)
+    taken = {row["file"]: row["taken_from"][0] for row in done.report["config"]}
+    assert taken[f"config/{name}"] == f"config/{name}{'.tmp' if newer else '.bak'}"
