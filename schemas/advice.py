@@ -185,6 +185,7 @@ class Step(StrEnum):
     CREATE_IF_NOT_DELETED = auto()
     OLDER_LIGHT_OFFSETS = auto()
     TAKE_OVER = auto()  # the setting by which a start reads the other form, else ""
+    TAKE_FORM = auto()  # the form of the table that a repair takes
     TAKE_OVER_OR_COPY = auto()  # that setting; the file to copy; the file to copy it over
     TAKE_OVER_OR_EXPORT = auto()  # that setting
     RAISE_COUNTER = auto()  # that setting; the file to copy, else ""; the file to copy it over; its new counter

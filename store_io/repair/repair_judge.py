@@ -49,14 +49,14 @@ def judge_new_store(
     accepted = _Accepted(before, log, made)
     kept = [f for f in final.serious if accepted.takes(f)]
     left = [f for f in final.serious if f not in kept]
-    problems = [_problem(f) for f in left]
+    problems = [problem_text(f) for f in left]
     if not final.complete:
         problems += final.outcome.incomplete
     problems += _start_problems(final, log, accepted, why_not)
     return NewStoreVerdict(problems, [_finding_row(f) for f in kept], any(f.severity == "loss" for f in left))
 
 
-def _problem(f: Finding) -> str:
+def problem_text(f: Finding) -> str:
     """Return a clause on a finding, with its place and both values if it has them."""
     at = "" if f.start is None else f" at {f.start:,}"
     values = [f"{word} {value}" for word, value in (("expected", f.expected), ("found", f.actual)) if value is not None]

@@ -198,6 +198,7 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.OLDER_LIGHT_OFFSETS: "No repair helps with this release. Start 4.9.4 or a later one with these settings, or keep a copy"
     " of config/: 4.9.3 writes its own offsets over the file within seconds.",
     Step.TAKE_OVER: _take_over,
+    Step.TAKE_FORM: "Before a start repair this copy with --fix-config, which takes {0}: it shows more than what a start takes.",
     Step.TAKE_OVER_OR_COPY: lambda setting, copied, path: _take_over(setting, f", or copy {copied} to {path}"),
     Step.TAKE_OVER_OR_EXPORT: lambda setting: _take_over(setting, ", or export them with mqadmin rocksDBConfigToJson"),
     Step.RAISE_COUNTER: _raise_counter,

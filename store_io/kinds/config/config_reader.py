@@ -25,6 +25,7 @@ from store_io.broker.settings.config_rules import (
     LMQ_OFFSETS,
     MAX_FILE_BYTES,
     SECOND_VERSION_FOLDER,
+    TIMER_COUNTERS,
     TOPICS,
     ConfigRules,
     config_files,
@@ -350,7 +351,10 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
         backup = listing.get(path + BACKUP)
         there = backup is not None and backup.kind == "file" and backup.size > 0 and path + BACKUP not in config.useless_backups
         helps = done.good_backup or there and done.name in (path, path + BACKUP)
-        _find_damaged(config, done, None if helps else Advice(Step.RESTORE if config.database else Step.RESTORE_OR_FIX))
+        step = Advice(Step.RESTORE if config.database else Step.RESTORE_OR_FIX)
+        if path == TIMER_COUNTERS:
+            step = Advice(Step.REMOVE_COUNTERS, (path,))
+        _find_damaged(config, done, None if helps else step)
     topics, groups, delays = (config.loads[path] for path in (TOPICS, GROUPS, DELAY_OFFSETS))
     offsets_path = LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS
     config.offsets = config.loads[offsets_path].entries

@@ -72,7 +72,7 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
             continue
         of_backup = done.name.endswith(BACKUP)
         if of_backup:
-            found.append(_backup_taken(evidence, path, done))
+            found.append(_backup_taken(evidence, path, done, fuller))
         if path == LMQ_OFFSETS and config.rules.skips_light_offsets:
             found += _skipped(evidence, done, fuller)
         elif fuller is not None:
@@ -149,7 +149,7 @@ def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> Advice:
     """
     config, form = copy[CONFIG].tables, fuller.form
     if not fuller.other_setting:
-        return Advice(Step.TAKE_OVER, ("",))
+        return Advice(Step.TAKE_FORM, (form.name,))
     setting = setting_of(form.name, path, copy.rules)
     if not config.database:
         if path == LMQ_OFFSETS and form.name.startswith(CONSUMER_OFFSETS):
@@ -200,10 +200,12 @@ def _was_there(config: StoreConfig, path: str) -> bool:
     return path == GROUPS and TOPICS in others and any(group not in config.built_in_groups for group, _, _ in config.offsets)
 
 
-def _backup_taken(evidence: Evidence, path: str, done: Load) -> Finding:
+def _backup_taken(evidence: Evidence, path: str, done: Load, fuller: FullerForm | None) -> Finding:
     rules = config_rules(evidence.copy.rules)
     overwritten = not rules.backup_is_moved and evidence.copy.listing.is_file(path)
     step = Advice(Step.COPY_BACKUP_FIRST) if overwritten else None
+    if fuller is not None:  # the .bak is not the best form that the copy has
+        step = _way_back(evidence.copy, path, fuller)
     message = f"{path}: {_state(done)}, so a start takes {done.name}, an older state, and only its log says so"
     return Finding(Code.CONFIG_BACKUP_TAKEN, path, *_range(evidence, path), message=message, next=step)
 

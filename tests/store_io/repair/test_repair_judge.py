@@ -5,12 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, REBUILDABLE, Finding
 from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.kind_repair import Rebuilt
 from store_io.repair.log.edits import Edit, LogPlan
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_judge import NewStoreVerdict, judge_new_store
+from store_io.repair.repair_judge import NewStoreVerdict, judge_new_store, problem_text
 from store_io.repair.repair_steps import Step
 
 
@@ -72,3 +75,19 @@ def test_what_a_start_would_do_to_it() -> None:
     assert told(prediction=prediction(truncate_at=90)) == ["the release would end the log at 90, not at 100"]
     lost = SimpleNamespace(by_queue={("T", 0): SimpleNamespace(messages=2), ("a/b", 0): SimpleNamespace(messages=5)})
     assert told(loss=lost) == ["the release would lose 2 messages"]
+
+
+@pytest.mark.parametrize(
+    ("finding", "text"),
+    [
+        (Finding(Code.BROKER_REFUSES, "config/topics.json", message="it ends."), "broker_refuses: config/topics.json: it ends"),
+        (
+            Finding(Code.INDEX_ENTRY_WRONG, "index/1", 40, 60, message="wrong", expected="5", actual="6"),
+            "index_entry_wrong: index/1 at 40: wrong: expected 5, found 6",
+        ),
+        (Finding(Code.CHECKPOINT_AHEAD, "checkpoint", 0, 8, actual="6"), "checkpoint_ahead: checkpoint at 0: found 6"),
+    ],
+)
+def test_only_what_a_finding_has_is_said(finding: Finding, text: str) -> None:
+    """No value that it does not have."""
+    assert problem_text(finding) == text

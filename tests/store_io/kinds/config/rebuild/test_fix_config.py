@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from jobs.report.texts.repair_text import repair_text
+from schemas.advice import Step
 from schemas.finding_codes import CATALOGUE, Code, Part
 from schemas.rows import NOTE
 from store_io.audit.audit_store import run_audit
@@ -515,3 +516,17 @@ def test_without_the_option_no_database_is_read_that_no_setting_uses(tmp_path: P
     assert plain == told and plain[0]["taken_from"] == ["config/consumerOffsets/"]
     with pytest.raises(AssertionError):
         repaired(made.root, tmp_path / "again", plan, fix_config=True)
+
+
+@pytest.mark.parametrize("own", ["", "{", None], ids=["empty", "torn", "gone"])
+def test_counters_of_timers_that_cannot_be_read_are_removed(own: str | None, tmp_path: Path) -> None:
+    """They hold nothing that a broker needs, so this needs no --empty-config."""
+    made = store(tmp_path / "store", "5.3.3", {"timermetrics": own, "timermetrics.bak": "{"})
+    before = run_audit(AuditRequest("s", StoreLocation(str(made.root)), "5.3.3", made.broker_conf)).outcome()
+    assert before.plan["broker"]["starts"] is False and before.refusal is not None
+    steps = {f.next.step for f in before.findings if f.file.startswith("config/timermetrics") and f.next is not None}
+    assert Step.RESTORE_OR_FIX not in steps and Step.REMOVE_COUNTERS in steps
+    outcome = fixed(made, tmp_path / "new")
+    assert outcome.exit_code == 0 and not list((tmp_path / "new" / "config").glob("timermetrics*"))
+    assert all(row["removed"] and not row["emptied"] for row in outcome.report["config"] if "timermetrics" in row["file"])
+    tables(tmp_path / "new", made)
