@@ -1064,12 +1064,6 @@ CONFIG_TABLE = (
     ConfigRow("offsets gone, the .bak there", {OFFSETS: None}, OFFSETS, "config_backup_taken"),
     ConfigRow("groups gone", {GROUPS: None}, GROUPS, "config_table_lost"),
     ConfigRow("groups empty", {GROUPS: b""}, GROUPS, "config_table_lost"),
-    ConfigRow(
-        "no group has an offset",
-        {**both(OFFSETS, b'{"offsetTable":{}}'), GROUPS: b'{"subscriptionGroupTable":{"g":{"groupName":"g"}}}'},
-        OFFSETS,
-        "consumer_offsets_empty",
-    ),
     ConfigRow("delays gone", {DELAYS: None}, DELAYS, "delayed_messages_again"),
     ConfigRow("delays empty", {DELAYS: b""}, DELAYS, "delayed_messages_again config_table_lost"),
     ConfigRow("a level gone", {DELAYS: b'{"offsetTable":{1:0}}'}, DELAYS, "delayed_messages_again"),
@@ -1085,6 +1079,16 @@ def test_damage_in_config_is_found(row: ConfigRow, tmp_path: Path) -> None:
     assert "everything" not in audit.outcome.verdict and audit.outcome.exit_code == (
         20 if "broker_refuses" in row.codes or row.lost else 10
     )
+
+
+@pytest.mark.parametrize(("offsets", "codes"), [("", ["consumer_offsets_empty"]), ('"T@g":{0:1}', [])], ids=["none", "one"])
+def test_a_table_of_offsets_without_any_group_is_found(offsets: str, codes: list[str], tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    builder.put(Message("%RETRY%g", 0, b"again"))
+    made = builder.write(tmp_path / "store", config={"consumerOffset.json": f'{{"offsetTable":{{{offsets}}}}}'})
+    for name in (GROUPS, TOPICS, DELAYS):
+        (made.root / name).write_bytes(WRITTEN[name] or b"")
+    assert [f.code for f in product.audit(made.root, "5.3.3", made.broker_conf).above_note] == codes
 
 
 @pytest.mark.parametrize("release", ["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0"])
