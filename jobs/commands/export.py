@@ -50,11 +50,12 @@ from jobs.runtime import output, uploads
 from jobs.runtime.faults import reason, say
 from jobs.runtime.output import write_local
 from jobs.runtime.spark_start import LazySpark
+from jobs.tables.file_statistics import property_for_spark
 from jobs.tasks.progress import Progress, SparkCounters
 from jobs.tasks.threads_or_spark import SparkWorkers
 from schemas.rows import NAMED, MappedFile
 from schemas.sources import LOST
-from schemas.tables import Column
+from schemas.tables import Column, struct_of
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
@@ -367,10 +368,15 @@ class Export:
     def _make_delta(self, spark: Any) -> None:
         """Turn the folder of Parquet files into a Delta table, in one version."""
         shutil.rmtree(f"{self.folder}/_delta_log", ignore_errors=True)  # of a run that was stopped in the middle of this
+        name, value = property_for_spark(struct_of(*(COLUMNS[name] for name in self.asked.question.columns)))
+        default = f"spark.databricks.delta.properties.defaults.{name}"
+        spark.conf.set(default, value)
         try:
             spark.sql(f"CONVERT TO DELTA parquet.`{self.folder.replace('`', '``')}`")
         except Exception as problem:
             raise StoreError(f"{self.folder}: no Delta table could be made of it: {reason(problem)}") from None
+        finally:
+            spark.conf.unset(default)
 
     def _manifest(self, notes: list[dict[str, Any]]) -> dict[str, Any]:
         return {

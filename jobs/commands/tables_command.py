@@ -108,7 +108,11 @@ def compact(cares: Sequence[TableCare], dry_run: bool = False) -> Row:
     rows = DeltaQuery(cares[0].uri).ask(["run_id", "started_at"])
     months = {row["run_id"]: (time_of(row["started_at"]) or "1970-01")[:7] for row in rows}
     tables = []
-    for care in filter(TableCare.can_compact, cares):
+    for care in cares:
+        if not care.can_compact():
+            if not dry_run:
+                care.mend_statistics()
+            continue
         before = care.live()
         if not dry_run:
             care.compact(months)

@@ -18,6 +18,7 @@ from jobs.messages.message_arguments import open_named
 from jobs.runtime.faults import reason
 from jobs.runtime.source_notes import say
 from jobs.sources.message_source import MessagesSource
+from jobs.tables.file_statistics import property_for_spark
 from schemas.sources import LOST
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
@@ -67,8 +68,12 @@ def make_copy(
     is_taken = len(source.stores) == 1 and not source.lost and LOST not in columns
     before = _segments(source) if is_taken else frozenset()
     ordered = _times_with_statistics(spark, frame.sortWithinPartitions(*order) if order else frame)
+    writer = ordered.write.format(form).option("parquet.block.size", str(GROUP_BYTES)).mode("error")
+    if form == "delta":
+        name, value = property_for_spark(ordered.schema.jsonValue())
+        writer = writer.option(f"delta.{name}", value)
     try:
-        ordered.write.format(form).option("parquet.block.size", str(GROUP_BYTES)).mode("error").save(place)
+        writer.save(place)
     except Exception as problem:
         raise StoreError(f"{place}: the copy could not be written: {reason(problem)}") from None
     if is_taken:

@@ -15,13 +15,13 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from jobs.runtime.faults import is_no_room
 from jobs.runtime.output import Unwritten
 from jobs.runtime.remote_files import HdfsFiles
+from jobs.tables.file_statistics import LongTexts, statistics_of
 from jobs.tables.table_files import DataFile, hadoop_path, is_local
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import SegmentSummary
@@ -33,7 +33,6 @@ from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.s3_client import arrow_file_system
 
 ROW_GROUP_ROWS = 1 << 18
-_BOUNDED = ("phy_offset", "queue_offset", "store_time_ms")  # columns whose smallest and largest value go into the table's log
 _DICTIONARY = ["topic", "tags", "kind", "queue_id", "segment", "sys_flag", "batch_count", "message_count", "plausible"]
 _HADOOP_ONLY = {"abfss": "abfs"}  # names that Spark has for file systems of pyarrow
 
@@ -129,8 +128,8 @@ class _File:
         self._stream: Any = None
         self._size: Callable[[], int]
         self._remove: Callable[[], None]
-        self._rows = 0
-        self._bounds: dict[str, tuple[int, int]] = {}
+        self._footer: list[pq.FileMetaData] = []
+        self._long = LongTexts()
         self._done = False
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -150,8 +149,8 @@ class _File:
             self._stream.close()
             size = self._size()
         self._done = True
-        bounds = tuple((name, low, high) for name, (low, high) in sorted(self._bounds.items()))
-        return DataFile(self.uri, size, int(time.time() * 1000), self._rows, self._values, bounds)
+        statistics = statistics_of(self._footer[0], self._long.read)
+        return DataFile(self.uri, size, int(time.time() * 1000), statistics, self._values)
 
     def abandon(self) -> None:
         """Remove what was written, unless it is finished."""
@@ -172,12 +171,7 @@ class _File:
             if self._writer is None:
                 self._open(table.schema)
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-        self._rows += table.num_rows
-        for name in _BOUNDED:
-            if name in table.column_names:
-                least, most = (int(v) for v in pc.min_max(table.column(name)).as_py().values())
-                low, high = self._bounds.get(name, (least, most))
-                self._bounds[name] = min(low, least), max(high, most)
+        self._long.add(table)
 
     def _open(self, schema: pa.Schema) -> None:
         if is_hdfs(self.uri):
@@ -190,7 +184,10 @@ class _File:
             self._size, self._remove = lambda: int(system.get_file_info(path).size), partial(system.delete_file, path)
             self._stream = system.open_output_stream(path)
         columns = [name for name in _DICTIONARY if name in schema.names]
-        self._writer = pq.ParquetWriter(self._stream, schema, compression="zstd", compression_level=1, use_dictionary=columns)
+        self._writer = pq.ParquetWriter(
+            self._stream, schema, compression="zstd", compression_level=1, use_dictionary=columns,
+            metadata_collector=self._footer,
+        )  # fmt: skip
 
     def _place(self) -> tuple[Any, str]:
         """Return pyarrow's file system, and the path there."""

@@ -19,22 +19,22 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
 from jobs.runtime.faults import reason
 from jobs.tables.delta_rs_log import DeltaRsLog, Raced, is_from_delta_rs
-from jobs.tables.table_files import Bounds, DataFile, LiveFile, TablesFailed, delta_rs_misreads, hadoop_path, is_local, of_table
+from jobs.tables.file_statistics import counted_columns, is_partial, statistics_in
+from jobs.tables.table_files import DataFile, LiveFile, TablesFailed, delta_rs_misreads, hadoop_path, is_local, of_table
 from schemas.rows import Row
-from schemas.tables import MONTH, RUN_ID, RUN_STARTED, Column, Table, struct_of
+from schemas.tables import MONTH, RUN_ID, Column, Table, struct_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 ENGINE_NAME = "rocketmq-store-audit"
 _ATTEMPTS = 20
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Found = TypeVar("_Found")
 _RACES = "ConcurrentWrite TableAlreadyExists ConcurrentTransaction FileAlreadyExists MetadataChanged ProtocolChanged".split()
 
@@ -113,8 +112,8 @@ class DeltaLog:
             self._write(uri, data)
         except (OSError, Py4JJavaError) as problem:
             raise TablesFailed(f"{uri}: cannot write: {reason(problem)}") from None
-        values, bounds = {RUN_ID.name: run_id, MONTH.name: month}, ((RUN_ID.name, run_id, run_id), *_times_of(rows))
-        return DataFile(uri, data.size, int(time.time() * 1000), rows.num_rows, values, bounds)
+        statistics = statistics_in(pq.ParquetFile(pa.BufferReader(data)))
+        return DataFile(uri, data.size, int(time.time() * 1000), statistics, {RUN_ID.name: run_id, MONTH.name: month})
 
     def _write(self, uri: str, data: pa.Buffer) -> None:
         if is_local(self.uri):
@@ -153,7 +152,7 @@ class DeltaLog:
 
     def _files_of_kernel(self, run_id: str | None) -> list[LiveFile]:
         snapshot = self._snapshot()
-        return [] if snapshot is None else [self._live_file(row) for row in self._scan_files(snapshot, run_id)]
+        return [] if snapshot is None else [self._live_file(row) for row in self._scan_files(snapshot, self._of_run(run_id))]
 
     def _live_file(self, row: Any) -> LiveFile:
         """Return a row of the kernel's scan."""
@@ -166,11 +165,15 @@ class DeltaLog:
 
     def _parquet(self, live: LiveFile, columns: Sequence[str]) -> list[Row]:
         """Return a file's rows with these columns and those of its partition; a missing column is null."""
-        uri = live.path if live.path.startswith("/") or ":" in live.path else f"{self.uri}/{live.path}"
-        file = pq.ParquetFile(hadoop_path(uri) if is_local(uri) else pa.BufferReader(self._read(uri)))
+        file = self._opened(live.path)
         present = [name for name in columns if name in file.schema_arrow.names and name not in live.values]
         own = {name: live.values.get(name) for name in columns if name not in present}
         return [{**row, **own} for row in file.read(columns=present).to_pylist()]
+
+    def _opened(self, path: str) -> pq.ParquetFile:
+        """Return a file of the table. path: below the table's folder, or an address."""
+        uri = path if path.startswith("/") or ":" in path else f"{self.uri}/{path}"
+        return pq.ParquetFile(hadoop_path(uri) if is_local(uri) else pa.BufferReader(self._read(uri)))
 
     def _read(self, uri: str) -> bytes:
         """Return all of a file that does not lie on this machine."""
@@ -259,7 +262,7 @@ class DeltaLog:
     def _commit_by_kernel(self, run_id: str, files: Sequence[DataFile]) -> None:
         kernel = self._jvm.io.delta.kernel
         actions = self._closeable(self._jvm.java.util.ArrayList())
-        snapshot = self._snapshot()
+        snapshot, struct = self._snapshot(), self._struct()
         names = [column.name for column in self._partition]
         if snapshot is not None:
             if self._add_columns(set(snapshot.getSchema().fieldNames())):
@@ -270,6 +273,7 @@ class DeltaLog:
                 self._started.spark.sql(f"DELETE FROM delta.`{self.uri}` WHERE `{RUN_ID.name}` = '{run_id}'")
                 snapshot = self._snapshot()
                 removed, _ = self._removals(snapshot, run_id)
+            struct = self._struct_in(snapshot)
             if removed.isEmpty() and not files:
                 return
             actions = self._closeable(removed)
@@ -279,26 +283,65 @@ class DeltaLog:
             for name in names:
                 by.add(kernel.expressions.Column(name))
             layout = kernel.transaction.DataLayoutSpec.partitioned(by)
-            create = kernel.TableManager.buildCreateTableTransaction(self.uri, self._schema(), ENGINE_NAME)
+            create = kernel.TableManager.buildCreateTableTransaction(self.uri, self._schema(struct), ENGINE_NAME)
             transaction = create.withDataLayoutSpec(layout).build(self._engine)
         state = transaction.getTransactionState(self._engine)
         for values in sorted({tuple(file.values[name] for name in names) for file in files}):
             chosen = self._jvm.java.util.ArrayList()
             for file in files:
                 if tuple(file.values[name] for name in names) == values:
-                    chosen.add(self._status(file))
+                    chosen.add(self._status(file, struct, names))
             literals = self._jvm.java.util.HashMap()
             for name, value in zip(names, values, strict=True):
                 literals.put(name, kernel.expressions.Literal.ofString(value))
             context = kernel.Transaction.getWriteContext(self._engine, state, literals)
             added = kernel.Transaction.generateAppendActions(self._engine, state, self._closeable(chosen), context)
             actions = actions.combine(added)
-        result = transaction.commit(self._engine, kernel.utils.CloseableIterable.inMemoryIterable(actions))
+        self._finish(transaction, actions)
+
+    def _finish(self, transaction: Any, actions: Any) -> None:
+        """Commit the actions of a transaction of the kernel."""
+        utils = self._jvm.io.delta.kernel.utils
+        result = transaction.commit(self._engine, utils.CloseableIterable.inMemoryIterable(actions))
         for hook in result.getPostCommitHooks():
             try:
                 hook.threadSafeInvoke(self._engine)
             except Py4JJavaError:
                 pass  # a checkpoint or checksum that speeds up readers; the version itself is committed
+
+    def mend_statistics(self, most: int) -> int:
+        """Give files whose statistics leave columns out whole ones, in a version of its own; return how many.
+
+        Earlier versions of this tool wrote such, and Spark does, if it rewrites files. most: so many files are read at most.
+        Raises an error of the writer if another one was quicker: there is a next time.
+        """
+        if self._by_rs is not None:
+            newest = self._by_rs.newest()
+            return 0 if newest is None else self._by_rs.mend_statistics(newest, most)
+        snapshot = self._snapshot()
+        return 0 if snapshot is None else self._mend_by_kernel(snapshot, most)
+
+    def _mend_by_kernel(self, snapshot: Any, most: int) -> int:
+        kernel, actions = self._jvm.io.delta.kernel, self._jvm.java.util.ArrayList()
+        struct = self._struct_in(snapshot)
+        columns = counted_columns(struct, snapshot.getPartitionColumnNames())
+        for row in self._scan_files(snapshot, self._any_text(columns)):
+            live, added = self._live_file(row), self._added(row)
+            statistics = added.getStatsJson()
+            if len(actions) == most:
+                break
+            if statistics.isPresent() and is_partial(json.loads(statistics.get()), columns):
+                known = statistics_in(self._opened(live.path)).in_log(columns)
+                again = kernel.internal.actions.AddFile.createAddFileRow(
+                    snapshot.getSchema(), added.getPath(), added.getPartitionValues(), added.getSize(),
+                    added.getModificationTime(), False, added.getDeletionVector(), added.getTags(), added.getBaseRowId(),
+                    added.getDefaultRowCommitVersion(), self._statistics(known, struct),
+                )  # fmt: skip
+                actions.add(kernel.internal.actions.SingleAction.createAddFileSingleAction(again))
+        if actions:
+            update = snapshot.buildUpdateTableTransaction(ENGINE_NAME, kernel.Operation.WRITE).withMaxRetries(0)
+            self._finish(update.build(self._engine), self._closeable(actions))
+        return len(actions)
 
     def _removals(self, snapshot: Any, run_id: str) -> tuple[Any, list[LiveFile]]:
         """Return (log actions that remove the run's own files, files in which other runs may have rows too)."""
@@ -306,7 +349,7 @@ class DeltaLog:
         now = self._jvm.java.util.Optional.of(int(time.time() * 1000))
         removals = self._jvm.java.util.ArrayList()
         shared = []
-        for row in self._scan_files(snapshot, run_id):
+        for row in self._scan_files(snapshot, self._of_run(run_id)):
             file = self._live_file(row)
             if file.run_id() == run_id:
                 removed = self._added(row).toRemoveFileRow(True, now)
@@ -319,13 +362,23 @@ class DeltaLog:
         kernel = self._jvm.io.delta.kernel.internal
         return kernel.actions.AddFile(row.getStruct(kernel.InternalScanFileUtils.ADD_FILE_ORDINAL))
 
-    def _scan_files(self, snapshot: Any, run_id: str | None) -> Iterator[Any]:
-        """Yield the kernel's rows for a version's files; if a run is named, for that run's files alone."""
+    def _of_run(self, run_id: str | None) -> Any:
+        """Return the condition that a row is of this run, if one is named."""
+        return None if run_id is None else self._condition(RUN_ID.name, "=", run_id)
+
+    def _any_text(self, columns: Mapping[str, str]) -> Any:
+        """Return a condition on a text that every file may fulfil: without one the kernel reads no statistics."""
+        return next((self._condition(name, ">=", "") for name, kind in columns.items() if kind == "string"), None)
+
+    def _condition(self, name: str, relation: str, text: str) -> Any:
+        expressions = self._jvm.io.delta.kernel.expressions
+        return expressions.Predicate(relation, expressions.Column(name), expressions.Literal.ofString(text))
+
+    def _scan_files(self, snapshot: Any, condition: Any) -> Iterator[Any]:
+        """Yield the kernel's rows for a version's files, without those of which their statistics show that no row fulfils the
+        condition, if there is one."""
         scan = snapshot.getScanBuilder()
-        if run_id is not None:
-            expressions = self._jvm.io.delta.kernel.expressions
-            run = expressions.Literal.ofString(run_id)
-            scan = scan.withFilter(expressions.Predicate("=", expressions.Column(RUN_ID.name), run))
+        scan = scan if condition is None else scan.withFilter(condition)
         batches = scan.build().getScanFiles(self._engine)
         while batches.hasNext():
             rows = batches.next().getRows()
@@ -337,18 +390,30 @@ class DeltaLog:
     def _closeable(self, items: Any) -> Any:
         return self._jvm.io.delta.kernel.internal.util.Utils.toCloseableIterator(items.iterator())
 
-    def _status(self, file: DataFile) -> Any:
-        kernel, java = self._jvm.io.delta.kernel, self._jvm.java.util
-        least, most, literal = java.HashMap(), java.HashMap(), kernel.expressions.Literal
-        for name, low, high in file.bounds:
-            for side, value in ((least, low), (most, high)):
-                side.put(kernel.expressions.Column(name), _literal(literal, value))
-        statistics = kernel.statistics.DataFileStatistics(file.rows, least, most, java.HashMap(), java.Optional.empty())
-        return kernel.utils.DataFileStatus(file.uri, file.size_bytes, file.modified_ms, java.Optional.of(statistics))
+    def _status(self, file: DataFile, struct: Row, partition: Sequence[str]) -> Any:
+        known = self._statistics(file.statistics.in_log(counted_columns(struct, partition)), struct)
+        return self._jvm.io.delta.kernel.utils.DataFileStatus(file.uri, file.size_bytes, file.modified_ms, known)
 
-    def _schema(self) -> Any:
-        text = json.dumps(struct_of(*self._columns, *self._partition))
-        return self._jvm.io.delta.kernel.internal.types.DataTypeJsonSerDe.deserializeStructType(text)
+    def _statistics(self, known: Mapping[str, Any], struct: Row) -> Any:
+        """Return a file's statistics as the kernel has them; none if they have no column: it would write empty lists of these."""
+        if "nullCount" not in known:
+            return self._jvm.java.util.Optional.empty()
+        return self._jvm.io.delta.kernel.statistics.DataFileStatistics.deserializeFromJson(
+            json.dumps(known), self._schema(struct)
+        )
+
+    def _struct(self) -> Row:
+        """Return the columns of a new table as Delta's log has them."""
+        return struct_of(*self._columns, *self._partition)
+
+    def _struct_in(self, snapshot: Any) -> Row:
+        """Return the columns of a version as Delta's log has them."""
+        text = self._jvm.io.delta.kernel.internal.types.DataTypeJsonSerDe.serializeStructType(snapshot.getSchema())
+        struct: Row = json.loads(text)
+        return struct
+
+    def _schema(self, struct: Row) -> Any:
+        return self._jvm.io.delta.kernel.internal.types.DataTypeJsonSerDe.deserializeStructType(json.dumps(struct))
 
     def _add_columns(self, present: set[str]) -> bool:
         """Give a table that an earlier version of this tool made the columns that it lacks."""
@@ -371,23 +436,6 @@ class DeltaLog:
 def _quoted(text: str) -> str:
     """Return a text to put between quotes in Spark's SQL."""
     return text.replace("\\", "\\\\").replace("'", "\\'")
-
-
-def _times_of(rows: pa.Table) -> Bounds:
-    """Return the bounds of the times at which runs began, in whole milliseconds. A filter on them then opens few files."""
-    name = RUN_STARTED.name
-    if name not in rows.column_names or rows.column(name).null_count == rows.num_rows:
-        return ()
-    low, high = pc.min_max(rows.column(name)).as_py().values()
-    up = timedelta(milliseconds=1) if high.microsecond % 1000 else timedelta()
-    return ((name, low, high + up),)
-
-
-def _literal(make: Any, value: int | str | datetime) -> Any:
-    """Return a bound as the kernel has it; times in whole milliseconds."""
-    if isinstance(value, datetime):
-        return make.ofTimestamp((value - _EPOCH) // timedelta(milliseconds=1) * 1000)
-    return make.ofString(value) if isinstance(value, str) else make.ofLong(value)
 
 
 def _is_race(problem: Exception) -> bool:

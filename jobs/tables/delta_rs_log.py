@@ -10,17 +10,20 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
 
+from jobs.tables.file_statistics import counted_columns, is_partial, statistics_in
 from jobs.tables.table_files import DataFile, LiveFile, delta_rs_options, is_remote, refuse_links
 from schemas.tables import RUN_ID, Column, struct_of
 
 _CHECKPOINT_VERSIONS = 10  # as Delta's own writers: readers need not open all versions
+_OLDEST_PROTOCOL = (1, 2)  # of a reader, of a writer: files have nothing that must be said again when they are added again
 
 
 class Raced(Exception):
@@ -75,8 +78,9 @@ class DeltaRsLog:
         from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
         if newest is None:
-            added = [_added(file, self._partition) for file in files]
-            schema = Schema.from_json(json.dumps(struct_of(*self._columns)))
+            struct = struct_of(*self._columns)
+            added = [_added(file, self._partition, struct) for file in files]
+            schema = Schema.from_json(json.dumps(struct))
             options = delta_rs_options(self.place)
             if not is_remote(self.place):
                 os.makedirs(self.place, exist_ok=True)
@@ -90,7 +94,7 @@ class DeltaRsLog:
                 raise
             return
         partition = newest.metadata().partition_columns
-        added = [_added(file, partition) for file in files]
+        added = [_added(file, partition, struct_in(newest)) for file in files]
         live = live_files(newest, run_id)
         if any(file.run_id() != run_id for file in live):  # with other runs' rows: by a version of its own, if there are any
             newest = self._without(newest, run_id)
@@ -120,6 +124,37 @@ class DeltaRsLog:
             with contextlib.suppress(Exception):  # it speeds up readers; the version itself is committed
                 newest.create_checkpoint()
                 self.clean(newest)
+
+    def mend_statistics(self, newest: Any, most: int) -> int:
+        """Give files whose statistics leave columns out whole ones, in a version of its own, or none; return how many.
+
+        most: so many files are read at most. One that cannot be read stays as it is. Raises delta-rs' errors: CommitFailedError
+        if another writer was quicker, who may have taken files out.
+        """
+        from deltalake import CommitProperties
+        from deltalake.fs import DeltaStorageHandler
+
+        protocol, partition = newest.protocol(), newest.metadata().partition_columns
+        if (protocol.min_reader_version, protocol.min_writer_version) > _OLDEST_PROTOCOL:
+            return 0
+        chosen = _partial_files(newest, most)
+        if not chosen:
+            return 0
+        sizes = {path: size for path, size in newest._table.get_add_file_sizes().items() if path in {f["path"] for f in chosen}}
+        place = fs.PyFileSystem(DeltaStorageHandler.from_table(newest._table, delta_rs_options(self.place), sizes))
+        added = []
+        for row in chosen:
+            with contextlib.suppress(OSError, pa.ArrowException), place.open_input_file(row["path"]) as file:
+                known = statistics_in(pq.ParquetFile(file)).in_log(_counted(newest))
+                values = {name: row[f"partition.{name}"] for name in partition}
+                added.append(_add_action(row["path"], row["size_bytes"], values, row["modification_time"], known, is_new=False))
+        once = CommitProperties(max_commit_retries=0)
+        if added:
+            newest.create_write_transaction(
+                added, "append", newest.schema(), partition,
+                commit_properties=once, post_commithook_properties=no_cleaning(checkpoint=False),
+            )  # fmt: skip
+        return len(added)
 
     def clean(self, newest: Any) -> None:
         """Remove versions that are over a month old: no reader needs them beside the checkpoint.
@@ -216,18 +251,48 @@ def _live_file(row: dict[str, Any], partition: Sequence[str]) -> LiveFile:
     return LiveFile(unquote(row["path"]), values, low, high, row["size_bytes"], row["modification_time"], row.get("num_records"))
 
 
-def _added(file: DataFile, partition: Sequence[str]) -> Any:
+def struct_in(newest: Any) -> dict[str, Any]:
+    """Return the columns of a version as Delta's log has them."""
+    found: dict[str, Any] = json.loads(newest.schema().to_json())
+    return found
+
+
+def _counted(newest: Any) -> dict[str, str]:
+    return counted_columns(struct_in(newest), newest.metadata().partition_columns)
+
+
+def _partial_files(newest: Any, most: int) -> list[dict[str, Any]]:
+    """Return the rows of the first files whose statistics leave columns out."""
+    added = pa.RecordBatchReader.from_stream(newest.get_add_actions(flatten=True)).read_all()
+    said = {name: kind for name, kind in _counted(newest).items() if f"null_count.{name}" in added.column_names}
+    found: list[dict[str, Any]] = []
+    for batch in added.to_batches(max_chunksize=most):  # a table may have thousands of files
+        rows = batch.to_pylist()
+        # a name with a coded character: not sure to be the same name when it is written again
+        found += [row for row in rows if "%" not in row["path"] and is_partial(_statistics_in(row, said), said)]
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _statistics_in(row: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
+    """Return a file's statistics as a log has them, out of its row in delta-rs' list."""
+    parts = (("null_count", "nullCount"), ("min", "minValues"), ("max", "maxValues"))
+    known = {key: {c: v for c in columns if (v := row.get(f"{part}.{c}")) is not None} for part, key in parts}
+    return {"numRecords": row["num_records"], **known}
+
+
+def _added(file: DataFile, partition: Sequence[str], struct: Mapping[str, Any]) -> Any:
+    values = {name: file.values[name] for name in partition}
+    known = file.statistics.in_log(counted_columns(struct, partition))
+    return _add_action(file.path, file.size_bytes, values, file.modified_ms, known)
+
+
+def _add_action(
+    path: str, size: int, values: Mapping[str, str | None], modified_ms: int, known: Mapping[str, Any], is_new: bool = True
+) -> Any:
+    """Return the action that puts a file into a version. is_new: its rows are; else what is said of it alone."""
     from deltalake.transaction import AddAction
 
-    least = {name: _as_json(low) for name, low, _ in file.bounds}
-    most = {name: _as_json(high) for name, _, high in file.bounds}
-    statistics = {"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": {}}
-    values = {name: file.values[name] for name in partition}
-    return AddAction(file.path, file.size_bytes, values, file.modified_ms, True, json.dumps(statistics))
-
-
-def _as_json(bound: int | str | datetime) -> int | str:
-    """Return a bound as Delta's log has it: times in UTC, of whole milliseconds."""
-    if isinstance(bound, datetime):
-        return bound.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return bound
+    text = json.dumps(known, ensure_ascii=False)  # delta-rs takes some characters for others if they are written as \\u
+    return AddAction(path, size, values, modified_ms, is_new, text)

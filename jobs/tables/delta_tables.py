@@ -52,6 +52,7 @@ RUNS = "runs"
 _ROWS_TOGETHER = 8192
 _INSIDE_TOGETHER = 1 << 15  # of the lists in these rows
 _FILE_BYTES = 32 << 20  # of one Parquet file's rows, as Arrow holds them
+_MENDED_A_NIGHT = 32  # files of a table: a night stays short
 SELDOM = ("replica_parts",)  # not made before there is a row for it
 
 
@@ -104,15 +105,20 @@ class Tables:
             for done in [threads.submit(replace, name) for name in work]:
                 done.result()
         replace(RUNS)
-        self._compact(month)
+        self._care(month)
 
-    def _compact(self, month: str) -> None:
-        """Put the small files of a month together if they have become many. A failure of that is no fault of the audit."""
+    def _care(self, month: str) -> None:
+        """Put the small files of a month together if they have become many, and mend statistics of some files.
+
+        A failure of that is no fault of the audit.
+        """
         from jobs.tables.table_care import TableCare
 
-        for name in TABLES:
+        for name, log in self._logs.items():
             with contextlib.suppress(Exception):
-                TableCare(self._logs[name].uri, name).compact_month(month)
+                TableCare(log.uri, name).compact_month(month)
+            with contextlib.suppress(Exception):
+                log.mend_statistics(_MENDED_A_NIGHT)
 
     def few(self, name: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
         """Return rows of a small table with these columns and run_id, without a Spark job.

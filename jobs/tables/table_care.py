@@ -47,6 +47,7 @@ MANY_FILES = 32  # small ones of a month: an audit then puts them together by it
 MOST_BYTES = 256 << 20  # of them together: more is left to `tables compact`
 _GROUP_ROWS = 100_000  # of a Parquet row group: bounds what a writer of many months holds
 _IDS = 500  # of one statement
+_MENDED_TOGETHER = 500  # files whose statistics go into one version
 _ATTEMPTS = 10
 _HOUR = 3600
 LOG = "_delta_log"
@@ -130,15 +131,23 @@ class TableCare:
         if of_table(self.uri, lambda: self._log.newest().metadata().partition_columns) == [RUN_ID.name]:
             self._change(lambda table: _by_month(table, months))
         self._change(_compact)
+        self.mend_statistics()
         self._change(lambda table: table.create_checkpoint())
+
+    def mend_statistics(self) -> None:
+        """Give all files whose statistics leave columns out whole ones: readers would skip rows of theirs."""
+        mended = [1]
+        while mended.pop():
+            self._change(lambda table: mended.append(self._log.mend_statistics(table, _MENDED_TOGETHER)))
 
     def compact_month(self, month: str) -> bool:
         """Put the small files of one month together if there are many; whether that was done.
 
         For the end of an audit: one try, which another writer's commit ends without a change, and bounded work.
         """
-        partition = of_table(self.uri, lambda: self._log.newest().metadata().partition_columns)
-        if not self.can_compact() or partition != [MONTH.name]:
+        if not self.can_compact():
+            return False
+        if of_table(self.uri, lambda: self._log.newest().metadata().partition_columns) != [MONTH.name]:
             return False
         small = [f for f in self.live() if f.values.get(MONTH.name) == month and f.size_bytes < TARGET_BYTES]
         if len(small) < MANY_FILES or sum(file.size_bytes for file in small) > MOST_BYTES:

@@ -10,10 +10,10 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TypeVar
 
 from jobs.runtime.faults import reason
+from jobs.tables.file_statistics import FileStatistics
 from schemas.tables import RUN_ID
 from store_io.base.errors import StoreError
 from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, name_node_and_path
@@ -21,7 +21,6 @@ from store_io.source.hdfs_client import client, failing
 from store_io.source.s3_client import delta_options
 
 _Found = TypeVar("_Found")
-Bounds = tuple[tuple[str, int | str | datetime, int | str | datetime], ...]
 
 
 class TablesFailed(StoreError):
@@ -119,15 +118,13 @@ class DataFile:
     """A Parquet file of one run in a table's folder that the table's log does not list yet. It is two names below the table.
 
     values: the values of all its rows in the columns by which a table may be partitioned.
-    bounds: column -> (smallest, largest), of int64, text and timestamp columns.
     """
 
     uri: str
     size_bytes: int
     modified_ms: int
-    rows: int
+    statistics: FileStatistics
     values: Mapping[str, str] = field(default_factory=dict)
-    bounds: Bounds = ()
 
     @property
     def path(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.cli import options
@@ -27,6 +28,7 @@ from tests.schemas.test_json_schemas import faults
 from tests.store_io.messages.test_message_rows import odd_store, plain, rows_of
 from tests.support.answers.exports import EVERYTHING
 from tests.support.answers.lost_messages import damaged_store
+from tests.support.delta_readers import READERS, by_dataset_of, wrong
 from tests.support.processes.s3_server import BUCKET, S3Server
 
 
@@ -229,6 +231,12 @@ def test_delta_is_one_version_with_types_and_comments(here: SparkSession, tmp_pa
     names = [name for name in EVERYTHING if not name.endswith("_time")]
     found = sorted((row.asDict() for row in frame.select(*names).collect()), key=lambda row: row["phy_offset"])
     assert found == [{name: row[name] for name in names} for row in wanted] and wanted
+    table = DeltaTable(where)
+    assert [wrong(table, reader(table)) for reader in READERS] == [[]] * len(READERS)
+    assert run(store, tmp_path / "flags", "--format", "delta", "--columns", "inner_batch") == 0
+    table = DeltaTable(tmp_path / "flags" / "messages")
+    assert table.metadata().configuration == {"delta.dataSkippingNumIndexedCols": "0"}
+    assert wrong(table, by_dataset_of(table)) == []
 
 
 @pytest.mark.spark

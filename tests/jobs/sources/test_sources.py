@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
@@ -38,6 +39,7 @@ from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.messages.choice import by_pieces
 from tests.store_io.messages.test_message_rows import odd_store, plain, rows_of
 from tests.support.answers.lost_messages import damaged_store
+from tests.support.delta_readers import by_dataset_of, wrong
 from tests.support.failing_reads import REQUESTS, failing_calls
 from tests.support.stores import builders
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -437,7 +439,7 @@ def test_a_copy_of_messages_is_taken_from_then_on(
 ) -> None:
     store = tmp_path / "store"
     shutil.copytree(real[0], store)
-    columns = "topic,queue_id,phy_offset,store_time,store_time_ms,total_size,properties"
+    columns = "topic,queue_id,phy_offset,store_time,store_time_ms,total_size,inner_batch,properties"
     plain = read(spark, "messages", store, columns=columns, release="5.3.3").drop("properties").orderBy("phy_offset").collect()
     per_hour = sources.traffic(spark, store, per="hour", release="5.3.3").collect()
     copy = sources.keep(spark, store, tmp_path / "copy", form, columns=columns, release="5.3.3")
@@ -445,6 +447,9 @@ def test_a_copy_of_messages_is_taken_from_then_on(
     files = list((tmp_path / "copy").rglob("*.parquet"))
     groups = [pq.ParquetFile(path).metadata.row_group(0) for path in files]
     assert groups and all(group.column(3).statistics.has_min_max for group in groups)  # store_time
+    if form == "delta":
+        table = DeltaTable(tmp_path / "copy")
+        assert wrong(table, by_dataset_of(table), 3) == []  # flags too, of which Spark writes no bounds
 
     def places(frame: Any) -> set[str]:
         return {Path(name.removeprefix("file:").rpartition("/copy/")[0].replace("///", "/")) for name in frame.inputFiles()}

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.tables.datasets import DatasetPlan, scan_and_write
+from jobs.tables.file_statistics import statistics_in
 from jobs.tables.table_files import hadoop_path
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import EXTENT_MESSAGE
@@ -41,10 +42,8 @@ def written(root: Path, release: str, conf: str, out: Path, **options: Any) -> t
         for name, file in output.files.items():
             table = pq.ParquetFile(hadoop_path(file.uri)).read()
             assert table.schema.equals(DATASET_SCHEMAS[name])
-            assert (table.num_rows, os.path.getsize(hadoop_path(file.uri))) == (file.rows, file.size_bytes)
-            for column, low, high in file.bounds:
-                values = table.column(column).to_pylist()
-                assert (min(values), max(values)) == (low, high)
+            assert (table.num_rows, os.path.getsize(hadoop_path(file.uri))) == (file.statistics.rows, file.size_bytes)
+            assert file.statistics == statistics_in(pq.ParquetFile(hadoop_path(file.uri))) and file.statistics.bounds
             for row in table.to_pylist():
                 for column in DATASETS[name]:
                     if column.ms:  # the same time once more
