@@ -191,6 +191,11 @@ def is_folder(entry: StoreFile) -> bool:
     return entry.kind == "directory"
 
 
+def is_skipped(entry: StoreFile, rules: BrokerRules) -> bool:
+    """Say whether load() passes over a folder among mapped files, and no file will ever need its name (recovery.md 2)."""
+    return is_folder(entry) and rules.skips_folders and parse_number(name_of(entry.path), 64) is None
+
+
 def load_file_queue(
     tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
 ) -> tuple[list[MappedFile], list[str], Refusal | None]:

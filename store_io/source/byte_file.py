@@ -17,6 +17,7 @@ from store_io.base.failed_reads import note
 from store_io.base.paths import without_login
 
 Found = tuple[str, str, int, int]  # (path below the folder, kind, size, mtime_ns)
+UNLISTED = "unlisted"  # the kind of a folder that cannot be listed: the source notes it unless no release opens that folder
 FAILED = "failed"  # the kind of what the medium did not let us look up or list: the source notes it, and calls it "unreadable"
 
 

@@ -21,13 +21,14 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from schemas.rows import StoreFile
-from schemas.store_names import COMMITLOG, PARTS
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, TIMER_LOG
 from store_io.base.errors import Denied, NotAFile, NotAStore, StoreChanged, StoreError, Unreached, Unreadable, UsageError
 from store_io.base.failed_reads import note, noting
+from store_io.base.java_compat import parse_number
 from store_io.base.paths import is_hdfs, is_inner_path, is_s3, is_uri, without_login
 from store_io.base.read_rate import PIECE_BYTES, ReadRate
 from store_io.source.arrow_folder import ArrowFolder
-from store_io.source.byte_file import FAILED, ByteFile, Folder, Found, reason
+from store_io.source.byte_file import FAILED, UNLISTED, ByteFile, Folder, Found, reason
 from store_io.source.local_folder import LocalFolder
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is listed by its name alone
 SMALL_BYTES = 64 << 20
 _MOST = (1 << 63) - 1  # bytes or nanoseconds
+_OF_A_VOLUME = "lost+found"  # a folder that mkfs makes, for what fsck finds: no topic and no number
 
 TWIN = re.compile(r"(commitlog|consumequeue|index)\[([2-9]|[1-9][0-9]+)\]")
 
@@ -225,10 +227,27 @@ def _listed(prefix: str, path: str, kind: str, size: int, mtime_ns: int) -> Foun
     path = prefix + path
     if not (0 <= size <= _MOST and -_MOST <= mtime_ns <= _MOST):
         raise Unreadable(f"{path}: cannot be listed: the server says {size} bytes, changed at {mtime_ns} ns: out of range")
-    if kind == FAILED:
+    if kind == UNLISTED and is_never_opened(path):
+        kind = "directory"
+    if kind in (FAILED, UNLISTED):
         note(path, Unreadable(f"{path}: cannot be read or listed"))
         kind = "unreadable"
     return path, kind, size, mtime_ns
+
+
+def is_never_opened(path: str) -> bool:
+    """Say whether no release opens a folder at this path of a store: one of a volume, or one where files alone belong.
+
+    Source: MappedFileQueue.load, ConsumeQueueStore.loadConsumeQueues, IndexService.load (recovery.md 2, 8.1).
+    """
+    top, *names = path.split("/")
+    twin = TWIN.fullmatch(top)
+    top = twin[1] if twin else top
+    if not names or _OF_A_VOLUME in names:
+        return bool(names)
+    if top in (QUEUES, BATCH_QUEUES, EXT):
+        return len(names) > 2 or len(names) == 2 and parse_number(names[1], 32) is None
+    return top in (COMMITLOG, INDEX, TIMER_LOG)
 
 
 class OpenFiles:

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 
 from store_io.base.errors import Denied, NotAFile, StoreChanged, Unreadable
-from store_io.source.byte_file import FAILED, BasicFile, ByteFile, Found, reason
+from store_io.source.byte_file import FAILED, UNLISTED, BasicFile, ByteFile, Found, reason
 
 _LEADS_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _NO_ATIME = getattr(os, "O_NOATIME", 0)
@@ -136,7 +136,7 @@ class LocalFolder:
                 try:
                     below = self._entries(full)
                 except Unreadable:
-                    kind = FAILED
+                    kind = UNLISTED
             yield path, kind, size, mtime_ns
             yield from self._walk(full, below, path + "/", depth - 1, linked)
 

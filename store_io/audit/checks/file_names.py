@@ -16,7 +16,7 @@ from schemas.severity_cases import Case, severity_in
 from schemas.store_names import COMMITLOG
 from store_io.base.java_compat import parse_number
 from store_io.base.wording import count_text
-from store_io.broker.loading import Tree, is_folder
+from store_io.broker.loading import Tree, is_folder, is_skipped
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import ledger_folder
 from store_io.kinds.all_kinds import KINDS
@@ -87,7 +87,8 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
         if unread and (start is None or start < 0):
             continue
         if is_folder(entry) or start is None or start < 0:
-            found.append(unrecognised(entry, "a directory among the segments" if is_folder(entry) else name_fault(start)))
+            why = "a directory among the segments" if is_folder(entry) else name_fault(start)
+            found.append(unrecognised(entry, why, is_skipped(entry, rules) and folder_of(entry.path) == COMMITLOG))
             continue
         if entry.size == 0 and not unread:
             found.append(size_finding(Code.SEGMENT_EMPTY, entry, size, severity_in(Code.SEGMENT_EMPTY, Case.IN_THE_WAY)))

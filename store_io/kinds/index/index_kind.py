@@ -61,7 +61,7 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             if entry.kind in UNREAD_KINDS:
                 continue
             if parse_number(name_of(entry.path), 64) is None:
-                yield unrecognised(entry, name_fault(None))
+                yield unrecognised(entry, name_fault(None), skipped=True)
             elif is_folder(entry):
                 yield unrecognised(entry, "a directory where an index file is expected")
             elif entry.size != rules.index_file_bytes:

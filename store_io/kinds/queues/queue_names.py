@@ -7,7 +7,7 @@ from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
 from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.base.java_compat import parse_number
-from store_io.broker.loading import Tree, is_folder
+from store_io.broker.loading import Tree, is_folder, is_skipped
 from store_io.broker.releases import BrokerRules
 from store_io.model.facts.named_files import name_fault, size_finding, unrecognised
 from store_io.rocksdb.private_folder import is_database, is_database_name
@@ -26,21 +26,21 @@ def topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             if topic.kind in UNREAD_KINDS or not is_folder(topic) and is_database_name(name_of(topic.path)):
                 continue
             if not is_folder(topic):
-                found.append(unrecognised(topic, "a file where topics' folders lie"))
+                found.append(unrecognised(topic, "a file where topics' folders lie", skipped=True))
                 continue
             for child in tree.children(topic.path):
                 if child.kind in UNREAD_KINDS:
                     continue
                 if parse_number(name_of(child.path), 32) is None:
-                    found.append(unrecognised(child, "its name is no queue id"))
+                    found.append(unrecognised(child, "its name is no queue id", skipped=True))
                 elif not is_folder(child):
                     found.append(unrecognised(child, "a file where a queue's folder is expected"))
                 else:
-                    found += _queue_names(tree, child.path, size, kind)
+                    found += _queue_names(tree, child.path, size, kind, rules)
     return found
 
 
-def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]:
+def _queue_names(tree: Tree, folder: str, size: int, kind: str, rules: BrokerRules) -> list[Finding]:
     found: list[Finding] = []
     expected: int | None = None
     files = 0
@@ -50,7 +50,8 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
         if unread and (start is None or start < 0):
             continue
         if is_folder(entry) or start is None or start < 0:
-            found.append(unrecognised(entry, "a directory among the queue's files" if is_folder(entry) else name_fault(start)))
+            why = "a directory among the queue's files" if is_folder(entry) else name_fault(start)
+            found.append(unrecognised(entry, why, is_skipped(entry, rules)))
             continue
         files += 1
         if entry.size == 0 and not unread:

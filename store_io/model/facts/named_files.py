@@ -7,8 +7,10 @@ from schemas.rows import Finding, StoreFile
 from schemas.severity_cases import Case, severity_in
 
 
-def unrecognised(entry: StoreFile, why: str) -> Finding:
-    """Return the finding on a name that no broker makes there."""
+def unrecognised(entry: StoreFile, why: str, skipped: bool = False) -> Finding:
+    """Return the finding on a name that no broker makes there. skipped: the release passes over it, so it changes nothing."""
+    if skipped:
+        return Finding(Code.FILE_UNRECOGNISED, entry.path, message=f"{why}; the release skips it")
     return Finding(Code.FILE_UNRECOGNISED, entry.path, severity=severity_in(Code.FILE_UNRECOGNISED, Case.IN_THE_WAY), message=why)
 
 

@@ -348,4 +348,8 @@ def test_what_the_log_says_of_a_file(nights: Path) -> None:
     lines = (nights / "runs/_delta_log/00000000000000000000.json").read_text().splitlines()
     (added,) = [action["add"] for action in map(json.loads, lines) if "add" in action]
     assert added["partitionValues"] == {"month": night(40).strftime("%Y-%m")}
-    assert json.loads(added["stats"])["minValues"] == {"run_id": "night-59"}
+    statistics = json.loads(added["stats"])
+    assert {end: statistics[end]["run_id"] for end in ("minValues", "maxValues")} == dict.fromkeys(
+        ("minValues", "maxValues"), "night-59"
+    )
+    assert statistics["nullCount"]["run_id"] == 0 and statistics["nullCount"]["verdict"] == statistics["numRecords"] == 2

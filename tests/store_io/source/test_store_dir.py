@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from store_io.audit.audit_store import run_local
-from store_io.base.errors import NotAStore
+from store_io.base.errors import NotAStore, Unreadable
+from store_io.base.failed_reads import failed_reads
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
+from store_io.source.local_folder import LocalFolder
 from store_io.source.store_dir import StoreListing, changes_since, list_store, listing_notes, unreadable_parts
 from store_io.wording.gaps import gap_text
 
@@ -174,3 +176,33 @@ def test_a_folder_above_a_store_names_the_store_in_it(tmp_path: Path) -> None:
     (tmp_path / "copies" / "broker-a" / "commitlog").rmdir()
     with pytest.raises(NotAStore, match=r"so not a RocketMQ store$"):
         list_store(StoreLocation(str(tmp_path / "copies")))
+
+
+@pytest.mark.parametrize(
+    ("folder", "known"),
+    [
+        ("commitlog/lost+found", True), ("commitlog/old", True), ("consumequeue/lost+found", True), ("index/lost+found", True),
+        ("consumequeue/T/lost+found", True), ("consumequeue/T/0/lost+found", True), ("config/lost+found", True),
+        ("timerlog/old", True), ("consumequeue/T", False), ("consumequeue/T/0", False), ("config/topics", False),
+        ("commitlog", False),
+    ],
+)  # fmt: skip
+def test_a_folder_that_no_release_opens_may_be_closed_to_this_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, known: bool
+) -> None:
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    real = LocalFolder._entries
+
+    def closed(path: str) -> object:
+        if path.endswith(folder):
+            raise Unreadable(f"{path}: cannot be listed: Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(LocalFolder, "_entries", staticmethod(closed))
+    with failed_reads() as failed:
+        try:
+            gaps: object = unreadable_parts(list_store(StoreLocation(str(tmp_path))))
+        except Unreadable:
+            gaps = "unreadable"
+    assert (not failed and gaps == []) == known

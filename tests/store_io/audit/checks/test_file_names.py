@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from schemas.rows import REBUILDABLE
+from schemas.rows import NOTE, REBUILDABLE
 from store_io.audit.checks import file_names as checks
 from store_io.audit.checks.file_names import file_names, name_findings
-from tests.support.handmade.evidence import QUEUE_FILE, SEGMENT, copy_of, evidence_of, log_path, queue_path
+from store_io.broker.loading import load_store
+from store_io.broker.releases import broker_rules
+from tests.support.handmade.evidence import QUEUE_FILE, SEGMENT, SETTINGS, copy_of, evidence_of, log_path, queue_path
 
 
 def told(files: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -43,6 +45,38 @@ def test_what_no_broker_leaves(path: str, size: int, code: str) -> None:
     found = dict(reversed(told({log_path(0): SEGMENT, path: size})))
     blamed = path if not path.endswith("/x") else "commitlog/folder"
     assert found[code] == blamed
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "release", "severity"),
+    [
+        ("commitlog/lost+found/x", 1, "5.3.3", NOTE),
+        ("commitlog/lost+found/x", 1, "5.1.0", NOTE),
+        ("commitlog/lost+found/x", 1, "5.0.0", REBUILDABLE),  # refused
+        ("commitlog/lost+found/x", 1, "4.9.2", REBUILDABLE),  # ends the list of segments
+        (f"commitlog/{SEGMENT:020d}/x", 1, "5.3.3", REBUILDABLE),  # the next segment cannot be made
+        ("commitlog/.DS_Store", 1, "5.3.3", REBUILDABLE),  # refused
+        ("consumequeue/.DS_Store", 1, "4.8.0", NOTE),
+        ("consumequeue/T/.DS_Store", 1, "4.8.0", NOTE),
+        ("consumequeue/T/lost+found/x", 1, "4.8.0", NOTE),
+        ("consumequeue/T/1", 1, "5.3.3", REBUILDABLE),  # a queue's folder is expected there
+        ("consumequeue/T/0/lost+found/x", 1, "5.3.3", NOTE),
+        ("consumequeue/T/0/lost+found/x", 1, "4.9.8", REBUILDABLE),
+        ("consumequeue/T/0/.DS_Store", 1, "5.3.3", REBUILDABLE),  # refused
+        ("index/.DS_Store", 1, "4.8.0", NOTE),
+        ("index/lost+found/x", 1, "5.3.3", NOTE),
+        ("index/7/x", 1, "5.3.3", REBUILDABLE),
+    ],
+)
+def test_a_name_that_the_release_skips_is_a_note(path: str, size: int, release: str, severity: str) -> None:
+    copy = copy_of({log_path(0): SEGMENT, queue_path(0): QUEUE_FILE, path: size})
+    rules = broker_rules(release, SETTINGS)
+    (found,) = name_findings(copy.tree, rules)
+    assert (found.code, found.severity or NOTE) == ("file_unrecognised", severity)
+    assert path.startswith(found.file)
+    loaded = load_store(copy.tree, rules, frozenset())
+    refused = loaded.refusal or loaded.index_refusal
+    assert severity == REBUILDABLE or (refused is None and len(loaded.segments) == 1 and len(loaded.queues) == 1)
 
 
 def test_gaps_are_told_by_the_path_that_is_missing() -> None:

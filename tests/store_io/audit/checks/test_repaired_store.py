@@ -163,14 +163,14 @@ STRANGERS = (
     "consumequeue/T/0/x.tmp",
     "consumequeue/T/old/00000000000000000000",
     "consumequeue/notes",
-    "index/copy of 20261120",
 )
+SKIPPED = "index/copy of 20261120"  # every release passes over it: the index is not made anew for it
 
 
 @pytest.mark.parametrize("policy", ["broker", "salvage"])
 def test_files_that_do_not_belong_are_listed_where_they_are_removed(policy: str, tmp_path: Path) -> None:
     store = made(tmp_path / "store")
-    for name in STRANGERS:
+    for name in (*STRANGERS, SKIPPED):
         (store.root / name).parent.mkdir(parents=True, exist_ok=True)
         (store.root / name).write_text("?")
     plan = plan_of(store.root, store.release, store.broker_conf)
@@ -179,6 +179,7 @@ def test_files_that_do_not_belong_are_listed_where_they_are_removed(policy: str,
     assert outcome.exit_code == 0 and numbers(dry) == outcome.report
     names = [name.removeprefix("config/../") for name in STRANGERS]
     assert outcome.report["removed"] == sorted(names, key=lambda name: (name.endswith("/00000000000000000000"), name))
+    assert (tmp_path / "new" / SKIPPED).exists()
     said = repair_text(outcome.report, "s", "new")
     assert said.count("\n  Removed ") == len(STRANGERS) and "commitlog/\\x1b[31mnotes\n" in said
     assert (
