@@ -24,7 +24,7 @@ MOST_RISK = DEFAULT_RISK  # of all records together that are healed without a pe
 _CONFIG_CODES = frozenset(
     {
         Code.CONFIG_DAMAGED, Code.CONFIG_BACKUP_TAKEN, Code.CONFIG_TABLE_LOST, Code.CONFIG_OLDER, Code.TOPIC_NOT_IN_TABLE,
-        Code.DELAYED_MESSAGES_AGAIN,
+        Code.DELAYED_MESSAGES_AGAIN, Code.CONFIG_NOT_COPIED,
     }
 )  # fmt: skip
 

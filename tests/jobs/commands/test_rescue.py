@@ -451,3 +451,6 @@ def test_a_copy_without_config_of_a_broker_with_consumers_is_not_repaired(
     assert typed(tmp_path, "--yes") == 20 and not (tmp_path / "store-rescued").exists()
     said = capsys.readouterr().out
     assert "Copy again: config/ is not in this copy" in said and f"store/config/ {built.root}/config/" in said
+    assert typed(tmp_path, "--yes", "--give-up") == 0
+    assert "%RETRY%G" in (tmp_path / "store-rescued" / "config" / "topics.json").read_text()
+    assert "Put the broker's own config/consumerOffset.json into it" in capsys.readouterr().out
