@@ -454,19 +454,20 @@ def class_archive(java: JavaRuntime, make: bool = True) -> str | None:
     say("preparing for quick starts")
     fresh = archive.with_name(f"{archive.name}.{os.getpid()}")
     environment = {**_clean_environment(), "PYTHONPATH": python_path(""), "PYTHONSAFEPATH": "1", "STORE_AUDIT_HOME": str(home())}
-    with open(state() / "setup.log", "a", encoding="utf-8") as log:
-        try:
+    try:
+        with open(state() / "setup.log", "a", encoding="utf-8") as log:
             _run(
                 [str(python()), "-P", "-m", _WARM_UP, str(fresh)],
                 log,
                 "the short session failed",
                 environment,
             )
-            fresh.rename(archive)
-        except (SetupFailed, OSError) as problem:
+        fresh.rename(archive)
+    except (SetupFailed, OSError) as problem:
+        with contextlib.suppress(OSError):  # the disk may be full: a command does without
             fresh.unlink(missing_ok=True)
             failed.write_text(str(problem), "utf-8")
-            return None
+        return None
     return str(archive)
 
 

@@ -306,8 +306,7 @@ def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
         if isinstance(read, Pairs) and read.doubt:
             raise ConfigFault(read.doubt, known=False)
     except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        fault = error if isinstance(error, ConfigFault) else ConfigFault(OTHER_SHAPE)
-        done.bad.append(BadFile(name, len(data), str(fault), fault.start, fault.known))
+        done.bad.append(_bad_file(name, data, error))
         return False
     done.entries = table.entries if table.replaces or not done.entries else {**done.entries, **table.entries}
     if table.fails:
@@ -320,20 +319,27 @@ def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
     return True
 
 
+def _bad_file(name: str, data: bytes, error: Exception) -> BadFile:
+    """Return what is wrong with the file. Who keeps the error itself keeps the text, several times, with its frames."""
+    if isinstance(error, ConfigFault):
+        return BadFile(name, len(data), str(error), error.start, error.known)
+    return BadFile(name, len(data), OTHER_SHAPE, 0)
+
+
 def _parse(name: str, data: bytes, rules: ConfigRules, hook: Callable[[Row], Any] | None = None) -> tuple[Any, BadFile | None]:
     """Return (what the release's parser reads, what is odd about the text). hook: of `parse_written`. Raises ConfigFault."""
     try:
         read = parse_written(data, hook, _INTEGER_KEYS.get(name.removesuffix(BACKUP), NOWHERE))
         if isinstance(read, dict):
             return read, None
-        fault = ConfigFault(OTHER_SHAPE)
+        odd = BadFile(name, len(data), OTHER_SHAPE, 0)
     except ConfigFault as error:
-        fault = error
+        odd = BadFile(name, len(data), str(error), error.start)
     try:
         read = parse_tolerant(data, rules)
     except ConfigFault as error:
-        raise ConfigFault(str(fault), fault.start, error.known) from error
-    return read, BadFile(name, len(data), str(fault), fault.start)
+        raise ConfigFault(odd.reason, odd.start, error.known) from error
+    return read, odd
 
 
 def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> StoreConfig:

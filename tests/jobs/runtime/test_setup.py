@@ -252,6 +252,22 @@ def test_an_archive_that_cannot_be_made_is_tried_once(place: Path, monkeypatch: 
     assert len(tried) == 1
 
 
+def test_a_disk_that_fails_while_an_archive_is_made_ends_no_command(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(place)
+    java = JavaRuntime("/java", "17")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(environment, "_run", full)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)  # nor can be noted that it failed
+        assert environment.class_archive(java) is None
+    (environment.state() / "setup.log").unlink(missing_ok=True)
+    (environment.state() / "setup.log").mkdir()
+    assert environment.class_archive(JavaRuntime("/java", "18")) is None
+
+
 def test_a_usage_error_comes_before_the_setup(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert environment.main(["audit", "x", "--ot", "y"]) == 2
     assert not place.exists()

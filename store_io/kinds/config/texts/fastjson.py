@@ -152,7 +152,6 @@ def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None, integer
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigFault("not UTF-8", error.start) from error
-    del text
     quoted = bytearray()
     at = 0
     for match in (_TOKEN_OF_NUMBER if integer_keys == OF_NUMBERS else _TOKEN).finditer(data):
@@ -161,7 +160,10 @@ def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None, integer
                 raise ConfigFault("a number as a name", match.start(2))
             quoted += data[at : match.start(2)] + b'"' + match[2] + b'"'
             at = match.end(2)
-    text = (quoted + data[at:]).decode("utf-8")
+    if quoted:
+        del text
+        quoted += memoryview(data)[at:]
+        text = quoted.decode("utf-8")
     del quoted
     try:
         pairs = partial(_object, hook)
