@@ -221,7 +221,6 @@ class SegmentSummary:
     first_store_time: int = 0  # ms, smallest of the audit's messages; 0 without one
     last_store_time: int = 0  # ms, largest
     findings: Sequence[Finding] = ()
-    findings_dropped: dict[str, int] = field(default_factory=dict)  # code -> findings beyond the bound, counted only
     torn: list[TornProperties] = field(default_factory=list)  # of messages that such a finding is about
     index_unindexed: tuple[int, int, int, int] = (-1, -1, 0, 0)  # first, last phy_offset, records, keys outside all index files
     index_entries_seen: int = 0  # entries of index files that were compared with records of this segment
@@ -258,6 +257,7 @@ class Finding:
     next: Advice | None = None  # None: the catalogue's
     count: int = 1
     only_time: bool = False  # an index entry is wrong in its time difference alone; no file of results has this
+    more: int = 0  # disagreements of this code and severity beyond a bound (`store_io.base.findings`): counted only
 
     @property
     def weight(self) -> str:
@@ -271,7 +271,7 @@ class Finding:
     def __reduce__(self) -> tuple[type[Finding], tuple[Any, ...]]:  # as for MappedFile
         return Finding, (
             self.code, self.file, self.start, self.end, self.severity, self.phy_offset, self.topic, self.queue_id,
-            self.queue_offset, self.expected, self.actual, self.message, self.next, self.count, self.only_time,
+            self.queue_offset, self.expected, self.actual, self.message, self.next, self.count, self.only_time, self.more,
         )  # fmt: skip
 
 
@@ -349,7 +349,6 @@ class QueueSummary:
     used_end: int = 0  # entry number after the last non-zero entry
     expired_end: int = 0  # entry number after the leading pre-blank and expired (below the CommitLog minimum) entries
     findings: list[Finding] = field(default_factory=list)
-    findings_dropped: dict[str, int] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)  # path -> digest
     used_digests: dict[str, tuple[int, str]] = field(default_factory=dict)  # path -> (entries up to the last used, their digest)
     changed: bool = False  # what an earlier run has compared is not the same any more
@@ -375,7 +374,6 @@ class IndexFileSummary:
     index_count: int = 0  # as stored
     entries: int = 0  # entries in it, by the header (index_count - 1, at least 0, at most what fits)
     findings: Sequence[Finding] = ()
-    findings_dropped: dict[str, int] = field(default_factory=dict)
     digest: str = ""
     bytes_read: int = 0
     problem: Gap | None = None

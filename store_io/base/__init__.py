@@ -1,8 +1,9 @@
-"""The parts that everything above needs, and that know nothing of stores.
+"""The parts that everything above needs, and that know nothing of stores' files.
 
 * `errors`: what can go wrong, with its exit code; `exit_codes`: all of them, and which counts for more.
 * `failed_reads`: notes what of a store could not be read, whoever caught the error.
 * `tasks`: what can be done apart from everything else.
+* `findings`: a bounded collection of findings, in which none hides a more severe one.
 * `packed`: very many small values in little memory; `spill`: their bytes in temporary files without a name.
 * `ranges`: half-open ranges of numbers: union, intersection, difference.
 * `java_compat`: numbers, texts and splits as Java has them.

@@ -6,7 +6,7 @@
 * `evidence`: all that is known at one moment; `found_gaps`: why it is not all.
 * `log_map`: what lies at each offset of the log.
 * `queue_runs`, `queue_views`: which messages a queue has; entries against messages.
-* `queue_leftovers`: entries that lead to no message of their queue.
+* `queue_leftovers`: entries that lead to no message of their queue; `lost_entries`: those whose messages are lost.
 * `loss`: which messages a start would lose.
 * `earlier_segments`: what an earlier run says of segments that are unchanged.
 * `premises`, `written_by`: what the verdict assumes; which releases can have written the copy.

@@ -107,12 +107,10 @@ class Refusals:
 
 
 class HoldsFindings(Protocol):
-    """Something read, with the findings on it. findings_dropped: those beyond the bound, counted by code."""
+    """Something read, with the findings on it."""
 
     @property
     def findings(self) -> Iterable[Finding]: ...
-    @property
-    def findings_dropped(self) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True)

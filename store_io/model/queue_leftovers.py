@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -21,17 +21,17 @@ from schemas.entries import ENTRY_DTYPE
 from schemas.finding_codes import Code
 from schemas.rows import Finding, MappedFile, QueueKey
 from store_io.base.errors import StoreError
+from store_io.base.findings import Findings
 from store_io.base.ranges import union
 from store_io.log.entries.file_entries import entry_address, read_entries
 from store_io.log.entries.stored_entries import EntryReader, plain_entries
 from store_io.model import log_map as lm
+from store_io.model.lost_entries import LostEntries, LostEntry, LostStretch
 from store_io.model.queue_runs import stretches
 from store_io.rocksdb.database import StoredDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
 WINDOW_ENTRIES = 1 << 16
-MAX_FINDINGS = 1000
-MAX_LOST = 1000
 NEAR_ENTRIES = 1 << 10  # so many entries between two that are wanted are read faster than asked for apart
 MAX_TWICE = 1 << 20  # physical offsets to look up among those of matched entries; about so many, others are not
 
@@ -69,35 +69,25 @@ class LeftoverTask:
         return classify_leftovers(self)
 
 
-class LostEntry(NamedTuple):
-    """An entry that leads to a message which the CommitLog no longer holds. kind: of the range there, see `log_map`."""
-
-    queue_offset: int
-    phy_offset: int
-    size: int
-    kind: int
-
-
 @dataclass
 class LeftoverResult:
     """Findings of the queue's files, and what the entries prove about messages that the copy lacks.
 
-    lost: at most MAX_LOST of these; lost_count: how many there are in all, by kind.
+    lost: at most MAX_LOST of these; lost_more: the others, together; lost_count: how many there are in all, by kind.
     """
 
     key: QueueKey
     findings: list[Finding] = field(default_factory=list)
-    findings_dropped: dict[str, int] = field(default_factory=dict)
     lost: list[LostEntry] = field(default_factory=list)
+    lost_more: list[LostStretch] = field(default_factory=list)
     lost_count: dict[int, int] = field(default_factory=dict)
-    disputed: int = 0
     wrong: list[tuple[int, int]] = field(default_factory=list)  # entry numbers reported as wrong, of those missing
     answered: list[tuple[int, int]] = field(default_factory=list)  # entry numbers without a message that lead to the next one
     problem: Gap | None = None
 
     def weight(self) -> int:
         """Return how many things it holds, of those of which there may be many."""
-        return len(self.findings) + len(self.lost) + len(self.wrong) + len(self.answered)
+        return len(self.findings) + len(self.lost) + len(self.lost_more) + len(self.wrong) + len(self.answered)
 
 
 def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> LeftoverResult:
@@ -117,14 +107,18 @@ def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> 
 
 
 def _classified(task: LeftoverTask, entries: Entries) -> LeftoverResult:
-    result = LeftoverResult(task.key)
+    result, findings, lost = LeftoverResult(task.key), Findings(), LostEntries(task.log)
     look = _Look(task, entries)
     twice: set[int] | None = None  # physical offsets inside messages to which matched entries lead, too; None: not known yet
     for numbers, rows in entries.parts(task.leftover):
         kinds = look.kinds(numbers, rows)
         if twice is None and (kinds.code == _INSIDE).any():
             twice = look.matched_too(int(numbers[0]))
-        _classify(task, result, _Part(numbers, rows, kinds, entries), twice or set())
+        part = _Part(numbers, rows, kinds, entries)
+        lost.add(numbers[kinds.lost], rows[kinds.lost], kinds.where[kinds.lost])
+        _classify(task, result, findings, part, twice or set())
+    result.findings = findings.found
+    result.lost, result.lost_more, result.lost_count = lost.listed, lost.stretches, lost.count
     result.wrong = union(result.wrong)
     result.answered = union(result.answered)
     return result
@@ -379,72 +373,63 @@ class _Part:
     entries: Entries
 
 
-def _classify(task: LeftoverTask, result: LeftoverResult, part: _Part, twice: set[int]) -> None:
+def _classify(task: LeftoverTask, result: LeftoverResult, findings: Findings, part: _Part, twice: set[int]) -> None:
     numbers, rows, kinds = part.numbers, part.rows, part.kinds
     phy, size, code = rows["phy_offset"].astype(np.int64), rows["size"].astype(np.int64), kinds.code
-    for kind in (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND):
-        chosen = kinds.lost & (kinds.where == kind)
-        count = int(chosen.sum())
-        if count:
-            result.lost_count[kind] = result.lost_count.get(kind, 0) + count
-            room = max(0, MAX_LOST - len(result.lost))
-            for i in np.flatnonzero(chosen)[:room].tolist():
-                result.lost.append(LostEntry(int(numbers[i]), int(phy[i]), int(size[i]), kind))
     answered = numbers[code == _ANSWERED]
     result.answered += stretches(answered, np.ones(len(answered), np.int64))
     inside = np.flatnonzero(code == _INSIDE)
     if twice and len(inside):
         code[inside[np.isin(phy[inside], np.array(sorted(twice), np.int64))]] = _TWICE
     for i in np.flatnonzero(code == _INSIDE).tolist():
-        _dispute(task, result, int(numbers[i]), int(phy[i]), int(size[i]))
+        _dispute(task, findings, int(numbers[i]), int(phy[i]), int(size[i]))
     edges = np.flatnonzero((np.diff(code) != 0) | (np.diff(numbers) != 1)) + 1
     for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(rows)], strict=True):
         if code[start] == _NOTHING:
             continue
         if code[start] == _WRONG:
             result.wrong.append((int(numbers[start]), int(numbers[end - 1]) + 1))
-        _report(task, result, _CODES[code[start] - 1], part, (start, end))
+        _report(task, findings, _CODES[code[start] - 1], part, (start, end))
 
 
-def _report(task: LeftoverTask, result: LeftoverResult, code: Code, part: _Part, chosen: tuple[int, int]) -> None:
+def _report(task: LeftoverTask, findings: Findings, code: Code, part: _Part, chosen: tuple[int, int]) -> None:
     """Report one finding per file for the entries [start, end) of the part, which follow one another."""
     start, end = chosen
+    if not findings.room(code):
+        findings.add_more(code, "", end - start)
+        return
     first, at = int(part.numbers[start]), 0
     for n, path, low, high in part.entries.spans(first, end - start):
-        if len(result.findings) >= MAX_FINDINGS:
-            result.findings_dropped[code] = result.findings_dropped.get(code, 0) + n
-        else:
-            row = part.rows[start + at]
-            result.findings.append(
-                Finding(
-                    code,
-                    path,
-                    low,
-                    high,
-                    phy_offset=int(row["phy_offset"]),
-                    topic=task.key[0],
-                    queue_id=task.key[1],
-                    queue_offset=int(row["base"]) if task.batch else first + at,
-                    actual=f"phy_offset {int(row['phy_offset'])}, size {int(row['size'])}, tags code {int(row['tags_code'])}",
-                    count=n,
-                )
+        row = part.rows[start + at]
+        findings.add(
+            Finding(
+                code,
+                path,
+                low,
+                high,
+                phy_offset=int(row["phy_offset"]),
+                topic=task.key[0],
+                queue_id=task.key[1],
+                queue_offset=int(row["base"]) if task.batch else first + at,
+                actual=f"phy_offset {int(row['phy_offset'])}, size {int(row['size'])}, tags code {int(row['tags_code'])}",
+                count=n,
             )
+        )
         at += n
 
 
-def _dispute(task: LeftoverTask, result: LeftoverResult, number: int, phy_offset: int, size: int) -> None:
+def _dispute(task: LeftoverTask, findings: Findings, number: int, phy_offset: int, size: int) -> None:
     """Add the finding on an entry that leads into messages, none of which is of this queue and number.
 
     One of the two is wrong. A damaged topic, queue id or queue offset looks like this, and no checksum covers them.
     """
     if phy_offset + size > task.log.range_end(phy_offset):
         return
-    if result.disputed >= MAX_FINDINGS:
-        result.findings_dropped[Code.MESSAGE_DISPUTED] = result.findings_dropped.get(Code.MESSAGE_DISPUTED, 0) + 1
+    if not findings.room(Code.MESSAGE_DISPUTED):
+        findings.add_more(Code.MESSAGE_DISPUTED, "", 1)
         return
-    result.disputed += 1
     path, position = task.log.segment_of(phy_offset)
-    result.findings.append(
+    findings.add(
         Finding(
             Code.MESSAGE_DISPUTED,
             path,

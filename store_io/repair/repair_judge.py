@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from schemas.advice import Refusal
-from schemas.finding_codes import CATALOGUE, Part, Stays
+from schemas.finding_codes import CATALOGUE, Code, Part, Stays
 from schemas.rows import Finding, Row
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
 from store_io.broker.loading import why_no_folder
@@ -68,20 +68,25 @@ class _Accepted:
 
     def __init__(self, before: Audited, log: LogPlan, made: Rebuilt):
         self.none_stays, self.timers_made = not log.messages, bool(made.timers and made.timers["rebuilt"])
-        self.known = {(f.code, f.phy_offset) for f in before.findings}
+        self.known: dict[tuple[Code, int | None], int] = {}  # -> how many more beyond the bound
+        for f in before.findings:
+            self.known[f.code, f.phy_offset] = max(f.more, self.known.get((f.code, f.phy_offset), 0))
         queues = [*made.queues, *made.in_place]
-        self.moved = {(q.key, row["phy_offset"]) for q in queues for row in q.moved}
+        self.moved: dict[tuple[object, int | None], int] = {
+            (q.key, row["phy_offset"]): len(q.moved) for q in queues for row in q.moved
+        }
         self.elsewhere = {q.key for q in queues if q.unserved or q.moved}
 
     def takes(self, f: Finding) -> bool:
+        """Say whether the finding may stay, with all that it counts beyond the bound."""
         stays = CATALOGUE[f.code].stays
         if Part.TIMER in CATALOGUE[f.code].about:  # the timer's files come last; where they cannot be made, the report says it
             return not self.timers_made
         if Stays.ALWAYS in stays or Stays.EMPTY_LOG in stays and self.none_stays:  # which the report says
             return True
-        if Stays.AS_BEFORE in stays and (f.code, f.phy_offset) in self.known:
+        if Stays.AS_BEFORE in stays and f.more <= self.known.get((f.code, f.phy_offset), -1):
             return True
-        if Stays.MOVED_MESSAGE in stays and ((f.topic, f.queue_id), f.phy_offset) in self.moved:
+        if Stays.MOVED_MESSAGE in stays and f.more < self.moved.get(((f.topic, f.queue_id), f.phy_offset), 0):
             return True
         partial = (f.topic, f.queue_id) in self.elsewhere or f.topic is not None and why_no_folder(f.topic) != ""
         return Stays.PARTIAL_QUEUE in stays and partial
@@ -101,4 +106,4 @@ def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted, why_not: 
 
 def _finding_row(finding: Finding) -> Row:
     names = ("code", "file", "start", "end", "phy_offset", "topic", "queue_id", "queue_offset", "message")
-    return {name: getattr(finding, name) for name in names}
+    return {name: getattr(finding, name) for name in names} | ({"more": finding.more} if finding.more else {})

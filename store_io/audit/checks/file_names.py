@@ -23,6 +23,7 @@ from store_io.kinds.all_kinds import KINDS
 from store_io.model.evidence import Evidence
 from store_io.model.facts.named_files import name_fault, size_finding, unrecognised
 from store_io.model.log_map import MISSING
+from store_io.model.lost_entries import lost_places
 from store_io.source import store_dir
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import UNREAD_KINDS
@@ -44,17 +45,17 @@ def _with_messages(found: list[Finding], evidence: Evidence) -> list[Finding]:
     """Return the findings, those of segments that are missing with how many of their messages queue entries know."""
     if not any(f.code == Code.SEGMENT_MISSING for f in found):
         return found
-    results = evidence.leftovers.values()
-    known = sorted({phy for result in results for _, phy, _, kind in result.lost if kind == MISSING})
-    least = "at least " if any(sum(result.lost_count.values()) > len(result.lost) for result in results) else ""
+    places = lost_places(evidence.leftovers.values(), evidence.log, (MISSING,))
+    begins = [place for _, place in places]
     for place, f in enumerate(found):
         if f.code != Code.SEGMENT_MISSING or f.phy_offset is None:
             continue
         end = f.phy_offset + f.count * evidence.copy.rules.segment_bytes  # one finding may be of several
-        number = bisect_left(known, end) - bisect_left(known, f.phy_offset)
-        if number:
-            messages = f"queue entries lead to {least}{count_text(number, 'message')} of it"
-            found[place] = replace(f, count=number, message=f"a gap in the log: {messages}")
+        own = [places[MISSING, begin] for begin in begins[bisect_left(begins, f.phy_offset) : bisect_left(begins, end)]]
+        if own:
+            number, least = sum(at.count for at in own), "" if all(at.exact for at in own) else "at least "
+            messages = f"queue entries lead to {least}{count_text(number, 'message')} of {'it' if f.count == 1 else 'them'}"
+            found[place] = replace(f, count=number, message=f"{f.message}: {messages}")
     return found
 
 
@@ -131,9 +132,10 @@ def _by_number(entries: Sequence[StoreFile]) -> list[tuple[StoreFile, int | None
 
 
 def _missing_segments(bases: range, folder: str) -> Iterator[Finding]:
-    """Yield a finding for each of the first; one for all others."""
+    """Yield a finding for each of the first; one for all others, which names the last of them."""
     for base in bases[:MAX_MISSING_NAMES]:
         yield Finding(Code.SEGMENT_MISSING, f"{folder}/{base:020d}", phy_offset=base, message="a gap in the log")
     others = bases[MAX_MISSING_NAMES:]
     if others:
-        yield Finding(Code.SEGMENT_MISSING, f"{folder}/{others[0]:020d}", phy_offset=others[0], count=len(others))
+        gap = f"a gap in the log of {count_text(len(others), 'segment')}, up to {others[-1]:020d}"
+        yield Finding(Code.SEGMENT_MISSING, f"{folder}/{others[0]:020d}", phy_offset=others[0], message=gap, count=len(others))

@@ -122,15 +122,15 @@ def _skipped(evidence: Evidence, view: QueueView) -> Ranges:
 
 
 def _explained(evidence: Evidence, finding: Finding) -> bool:
-    """Say whether entries lead to the place of this finding, at which messages are gone. More entries than are listed do."""
+    """Say whether entries lead to the place of this finding, at which messages are gone."""
     start = finding.phy_offset
     if finding.code not in (Code.SEGMENT_MISSING, Code.COMMITLOG_DAMAGED) or start is None:
         return True
     size = evidence.copy.rules.segment_bytes if finding.end is None else finding.end - (finding.start or 0)
-    results = evidence.leftovers.values()
-    listed = all(sum(result.lost_count.values()) == len(result.lost) for result in results)
-    return not listed or any(
-        phy < start + size and start < phy + length for result in results for _, phy, length, _ in result.lost
+    return any(
+        any(phy < start + size and start < phy + length for _, phy, length, _ in result.lost)
+        or any(more.start < start + size and start < more.end for more in result.lost_more)
+        for result in evidence.leftovers.values()
     )
 
 

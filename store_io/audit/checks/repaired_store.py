@@ -81,7 +81,7 @@ def stays_of(rows: Iterable[Row]) -> Row:
     found: dict[str, list[Row]] = {}
     for row in rows:
         if _no_repair_changes(row["code"]):
-            found.setdefault(row["code"], []).append({name: row[name] for name in _PLACE})
+            found.setdefault(row["code"], []).append({name: row[name] for name in (*_PLACE, "more") if name in row})
     return {code: {"count": len(own), "sha256": _digest_of(own)} for code, own in sorted(found.items())}
 
 
@@ -94,7 +94,7 @@ def kept_by_repair(evidence: Evidence, findings: list[Finding]) -> list[Finding]
     report = _report_beside(evidence, evidence.request.location) if serious else None
     if report is None:
         return findings
-    now = stays_of({"code": f.code, **{name: getattr(f, name) for name in _PLACE}} for f in serious)
+    now = stays_of({name: getattr(f, name) for name in ("code", *_PLACE, *["more"] * bool(f.more))} for f in serious)
     same = {code for code, row in now.items() if report.stays.get(code) == row}
     why = f"the repair that made this store on {report.made_at} UTC kept it as it is, and no repair changes it"
     return [

@@ -219,7 +219,7 @@ def _queues(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[_Queue]
     unexpected: Counter[tuple[str, int]] = Counter()
     for finding in findings:
         if finding.code in (Code.QUEUE_ENTRY_UNEXPECTED, Code.QUEUE_ENTRY_TWICE) and finding.topic is not None:
-            unexpected[finding.topic, finding.queue_id or 0] += finding.count
+            unexpected[finding.topic, finding.queue_id or 0] += finding.count + finding.more
     for key in keys_of(evidence.views, load, later):
         view = evidence.views.get(key)
         summary = view.summary if view is not None else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -20,7 +20,6 @@ from store_io.base.packed import in_order
 from store_io.kinds.all_kinds import KINDS
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import with_cause
-from store_io.model.kind import HoldsFindings
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.store_dir import StoreListing
 
@@ -29,15 +28,17 @@ MAX_FINDINGS = 100_000
 
 def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, int]]:
     """Return (those that are reported, how many of each code are only counted)."""
-    dropped = _dropped(evidence)
+    dropped: dict[str, int] = defaultdict(int)
     listing = evidence.copy.listing
     told = (completed(_inside(finding, listing)) for finding in with_cause(findings, evidence.copy.misfits))
     refused = no_repair(evidence.copy)
     most_severe_first = _each_once(without_promise(finding, evidence, refused) for finding in told)
     final = sorted(islice(most_severe_first, MAX_FINDINGS), key=itemgetter(0))  # these are reported; the others are counted
     for _, finding in most_severe_first:
-        dropped[finding.code] += finding.count
-    return [finding for _, finding in final], dict(sorted(dropped.items()))
+        dropped[finding.code] += finding.count + finding.more
+    for _, finding in final:
+        dropped[finding.code] += finding.more
+    return [finding for _, finding in final], {code: number for code, number in sorted(dropped.items()) if number}
 
 
 def _each_once(findings: Iterable[Finding]) -> Iterator[tuple[tuple[Any, ...], Finding]]:
@@ -64,17 +65,6 @@ def completed(finding: Finding) -> Finding:
     severity = finding.weight
     next_step, message = finding.next or entry.next_at(severity), finding.message or entry.meaning
     return replace(finding, severity=severity, next=next_step, message=message)
-
-
-def _dropped(evidence: Evidence) -> dict[str, int]:
-    """Return the findings that the tasks have only counted, by code."""
-    dropped: dict[str, int] = defaultdict(int)
-    of_kinds = (holder for kind in KINDS for holder in kind.holders(evidence.results(kind)))
-    holders: Iterable[HoldsFindings] = chain(evidence.segments, of_kinds, evidence.leftovers.values())
-    for holder in holders:
-        for code, count in holder.findings_dropped.items():
-            dropped[code] += count
-    return dropped
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:

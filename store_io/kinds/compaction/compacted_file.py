@@ -18,9 +18,10 @@ from schemas.advice import Gap
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.entries import BATCH_DTYPE
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, Finding, MappedFile, QueueKey
+from schemas.rows import Finding, MappedFile, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError
+from store_io.base.findings import Findings
 from store_io.broker.message_verdict import END, VALID, BufferFrames
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.compaction.log_messages import LogFiles, LogMessages, same_but_place, unput_messages, without_log
@@ -28,11 +29,11 @@ from store_io.kinds.compaction.sparse_recovery import SparseEnds, SparseEntry
 from store_io.log.entries.file_entries import entries_of, valid_entries
 from store_io.log.records.message_columns import Columns, RecordCheck, TopicTable
 from store_io.log.records.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
+from store_io.model.queue_runs import stretches
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.piece_digest import PieceDigest
 from store_io.source.segment_window import SegmentWindow
 
-MAX_FINDINGS = 1000  # of one file; of losses as many more
 MAX_ENTRIES_BYTES = 256 << 20  # of one file of entries; of a larger one the first are read
 WINDOW_BYTES = 1 << 20
 
@@ -87,7 +88,6 @@ class CompactedFileSummary:
     ends: SparseEnds | None = None
     records: int = 0
     findings: list[Finding] = field(default_factory=list)
-    findings_dropped: dict[str, int] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
     bytes_read: int = 0
     problem: Gap | None = None
@@ -95,30 +95,31 @@ class CompactedFileSummary:
 
 def scan_compacted_file(task: CompactedFileTask, source: ByteSource | None = None) -> CompactedFileSummary:
     """Never raises over bytes; a file that cannot be read gives `problem`."""
-    found = CompactedFileSummary(task.key)
+    found, findings = CompactedFileSummary(task.key), Findings()
     own = source or open_source(task.location)
     messages = LogMessages(own, task.commitlog)
     try:
         rows = np.zeros(0, BATCH_DTYPE)
         if task.entries is not None:
             found.entries_path = task.entries.path
-            rows = _read_entries(task.entries, own, found)
+            rows = _read_entries(task.entries, own, found, findings)
         if task.log is not None and task.records:
-            _LogFile(task, found, rows, messages).scan(own)
+            _LogFile(task, found, rows, messages, findings).scan(own)
         if task.records and task.last and task.put_here:
             if len(rows):
-                found.findings += unput_messages(task.key, found.entries_path, rows["base"], messages, task.unclean)
+                findings.add_all(unput_messages(task.key, found.entries_path, rows["base"], messages, task.unclean))
             elif task.log is None and task.entries is None:
-                found.findings += without_log(task.key, messages)
+                findings.add_all(without_log(task.key, messages))
     except StoreError as why:
         found.problem = why.gap()
     finally:
         messages.close()
+    found.findings = findings.found
     found.bytes_read += messages.bytes_read
     return found
 
 
-def _read_entries(file: MappedFile, source: ByteSource, found: CompactedFileSummary) -> np.ndarray:
+def _read_entries(file: MappedFile, source: ByteSource, found: CompactedFileSummary, findings: Findings) -> np.ndarray:
     """Return all entries of the file up to the last that is not zero."""
     digest, parts = PieceDigest(), []
     unit = WINDOW_BYTES // BATCH_ENTRY_BYTES * BATCH_ENTRY_BYTES
@@ -149,8 +150,13 @@ def _read_entries(file: MappedFile, source: ByteSource, found: CompactedFileSumm
         _entry(rows[0]) if leading else None,
         _entry(rows[leading - 1]) if leading else None,
     )
-    for number in valid[valid > leading][:MAX_FINDINGS]:
-        _add(found, _entry_finding(found, int(number), rows[number], "a valid entry after one that is not: no reader gets to it"))
+    unread = valid[valid > leading]
+    for first, last in stretches(unread, np.ones(len(unread), np.int64)):
+        if not findings.room(Code.COMPACTED_ENTRY_WRONG):
+            findings.add_more(Code.COMPACTED_ENTRY_WRONG, "", last - first)
+            continue
+        one = _entry_finding(found, first, rows[first], "a valid entry after one that is not: no reader gets to it")
+        findings.add(replace(one, end=last * BATCH_ENTRY_BYTES, count=last - first))
     return rows[:leading]
 
 
@@ -167,29 +173,14 @@ def _entry_finding(found: CompactedFileSummary, number: int, row: np.void, messa
     )  # fmt: skip
 
 
-def _add(found: CompactedFileSummary, finding: Finding) -> None:
-    """Keep a finding, join it to the finding before, or count it.
-
-    It is joined if it is the same case in the next bytes, and counted if there are too many. No other finding takes the room of a
-    loss.
-    """
-    if found.findings:
-        last = found.findings[-1]
-        if (last.code, last.file, last.end, last.severity) == (finding.code, finding.file, finding.start, finding.severity):
-            found.findings[-1] = replace(last, end=finding.end, count=last.count + finding.count)
-            return
-    if len(found.findings) < (2 * MAX_FINDINGS if finding.weight == LOSS else MAX_FINDINGS):
-        found.findings.append(finding)
-    else:
-        found.findings_dropped[finding.code] = found.findings_dropped.get(finding.code, 0) + finding.count
-
-
 class _LogFile:
     """One file of the log against its entries."""
 
-    def __init__(self, task: CompactedFileTask, found: CompactedFileSummary, entries: np.ndarray, messages: LogMessages):
+    def __init__(
+        self, task: CompactedFileTask, found: CompactedFileSummary, entries: np.ndarray, messages: LogMessages, findings: Findings
+    ):
         assert task.log is not None
-        self.task, self.found, self.messages, self.file = task, found, messages, task.log
+        self.task, self.found, self.messages, self.file, self.findings = task, found, messages, task.log, findings
         self.entries = entries
         self.order = np.argsort(entries["phy_offset"], kind="stable")
         self.places = entries["phy_offset"][self.order] - task.log.start
@@ -257,7 +248,7 @@ class _LogFile:
             what = f"the record there has {row['total_size']} bytes and the queue offset {row['queue_offset']}"
             if not own[known][number]:
                 what = "the record there is of another queue"
-            _add(self.found, _entry_finding(self.found, int(numbers[number]), entries[number], what))
+            self.findings.add_beside(_entry_finding(self.found, int(numbers[number]), entries[number], what))
         for row in with_entry[own[known]]:
             self._compare(window, row)
         return int(rows["position"][-1] + rows["total_size"][-1])
@@ -270,7 +261,7 @@ class _LogFile:
         start, size = int(row["position"]), int(row["total_size"])
         if same_but_place(window.read(start, start + size), other) or not self._is_message(other, int(row["queue_offset"])):
             return
-        _add(self.found, self._finding(
+        self.findings.add_beside(self._finding(
             Code.COMPACTED_RECORD_DIFFERS, start, start + size, int(row["queue_offset"]), "",
             "the CommitLog's message of this queue offset has other bytes",
         ))  # fmt: skip
@@ -293,7 +284,7 @@ class _LogFile:
         start = int(row["position"])
         known = self.task.entries is not None  # a record is put only where that file is
         torn = known and self.task.last and self.task.unclean and (not len(self.places) or start > self.places[-1])
-        _add(self.found, self._finding(
+        self.findings.add_beside(self._finding(
             Code.COMPACTED_RECORD_UNLISTED, start, start + int(row["total_size"]), int(row["queue_offset"]),
             severity_in(Code.COMPACTED_RECORD_UNLISTED, Case.AFTER_CRASH, torn), "this record has no entry: no consumer gets it",
         ))  # fmt: skip
@@ -309,7 +300,7 @@ class _LogFile:
             other = int(np.searchsorted(ends, start, "right"))
             overlaps = other < len(starts) and starts[other] < start + size
             if start < 0 or start + size > self.file.size or overlaps:
-                _add(self.found, _entry_finding(self.found, int(number), row, "no record begins where it leads"))
+                self.findings.add_beside(_entry_finding(self.found, int(number), row, "no record begins where it leads"))
                 continue
             offset = int(row["base"])
             kept = self._is_message(self.messages.record(offset), offset)
@@ -324,7 +315,7 @@ class _LogFile:
                 here,
             )
             actual = verdict.reason or "a record that its entry does not fit"
-            _add(self.found, replace(finding, expected="a valid record", actual=actual))
+            self.findings.add_beside(replace(finding, expected="a valid record", actual=actual))
 
     def _rest(self, window: SegmentWindow, end: int) -> None:
         """Report bytes after the last record. Only the filler of a full file may follow."""
@@ -334,8 +325,7 @@ class _LogFile:
         if start >= self.file.size:
             return
         stop = window.last_nonzero_end(start)
-        _add(
-            self.found,
+        self.findings.add_beside(
             self._finding(
                 Code.COMPACTED_RECORD_UNLISTED,
                 start,

@@ -21,6 +21,7 @@ from schemas.severity_cases import Case, severity_in
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.base.errors import StoreError
+from store_io.base.findings import Findings
 from store_io.broker.message_verdict import Verdict
 from store_io.kinds.index.odd_entries import NEAR_BYTES, NONE, MessageKeys, OddEntries, WrongTimes
 from store_io.log.entries import index_entries
@@ -35,7 +36,6 @@ from store_io.log.entries.index_entries import (
 from store_io.log.records import message_columns, segment_items
 from store_io.log.records.message_columns import HAS_TAGS, Columns, entries_in_order
 from store_io.log.scan.followers import FollowedScan, SegmentPlace
-from store_io.log.scan.segment_findings import Findings
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
 from store_io.source.segment_window import SegmentWindow
@@ -545,7 +545,11 @@ class IndexMerge:
     def _disagree(self, final: bool) -> None:
         """Decide at least one entry of either stream. final: no message follows those that are expected."""
         found, at = self._found, self._at
-        if found.at == len(found.rows) or not self._odd.room:  # or it is no index of these messages: give up
+        if self._odd.gave_up:  # it is no index of these messages
+            self._odd.pass_over(int(np.count_nonzero(~self._expected["optional"][at:])))
+            self._at = len(self._expected)
+            return
+        if found.at == len(found.rows):
             self._absent(at, len(self._expected))
             self._at = len(self._expected)
             return
@@ -646,9 +650,8 @@ class IndexMerge:
 
     def _too_many(self, low: int, high: int) -> None:
         """Note that found entries [low, high) have no place."""
-        end = min(high, low + self._odd.room)
-        entries = self._found.rows[low:end][["file", "number", "phy_offset", "key_hash"]]
-        self._odd.add(entries.tolist(), high - end)
+        entries = self._found.rows[low:high][["file", "number", "phy_offset", "key_hash"]]
+        self._odd.add(entries.tolist(), self._findings)
 
     def _compare(self, i: int, j: int) -> None:
         """Compare expected entry i with found entry j, both for the same key."""

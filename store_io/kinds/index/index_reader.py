@@ -6,7 +6,7 @@ Source: IndexHeader, IndexFile.putKey, IndexService.load, read at 4.7.0, 4.8.0, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, field
 
 import numpy as np
@@ -18,18 +18,21 @@ from schemas.finding_codes import Code
 from schemas.rows import Finding, IndexFileSummary
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError
+from store_io.base.findings import MAX_FINDINGS, Findings
 from store_io.base.java_compat import divide
 from store_io.broker.releases import index_bytes
 from store_io.broker.settings.read_settings import infer_slots
-from store_io.kinds.index.index_chains import HASH, SLOT, ChainsOnTheWay, follow_back, open_ends
+from store_io.kinds.index.index_chains import HASH, LINK, Chains, ChainsOnTheWay, follow_back, open_ends
 from store_io.log.entries.index_entries import entry_position, parse_header
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.piece_digest import PieceDigest
 
 WINDOW_BYTES = 1 << 20
+REPLAY_BYTES = 1 << 24  # of entries whose chains are followed together
+FAULTS_TOGETHER = 1 << 16  # that are put in order together
 _LOOKED_AT_BYTES = 1 << 14
-MAX_FINDINGS = 1000
+_OF_KIND = {0: Code.INDEX_SLOT_WRONG, HASH: Code.INDEX_ENTRY_WRONG, LINK: Code.INDEX_CHAIN_BROKEN}
 
 
 @dataclass(frozen=True)
@@ -105,14 +108,14 @@ class _Fault:
 class _Scan:
     """The state of one scan.
 
-    torn: places that disagree as two moments of the same file would; see `_torn_as_note`.
+    torn: bytes [start, end) with all places that disagree as two moments of the same file would; see `_torn_as_note`.
     one_moment: header, slots and entries agree on how many there are.
     """
 
     task: IndexTask
     file: ByteFile
-    findings: list[Finding] = field(default_factory=list)
-    torn: list[tuple[int, int]] = field(default_factory=list)
+    findings: Findings = field(default_factory=lambda: Findings(MAX_FINDINGS))
+    torn: tuple[int, int] | None = None
     torn_count: int = 0
     one_moment: bool = True
 
@@ -132,7 +135,7 @@ class _Scan:
         if chains:
             self._check(last_data, chains)
             self._torn_as_note()
-        s.findings = self.findings
+        s.findings = self.findings.found
         return s
 
     def _read_all(self, chains: ChainsOnTheWay | None) -> int:
@@ -187,7 +190,7 @@ class _Scan:
             used = self._replay(slots, count)
         if count:
             self._check_header(count, used)
-        elif not any(f.code == Code.INDEX_HEADER_WRONG for f in self.findings):
+        elif not any(f.code == Code.INDEX_HEADER_WRONG for f in self.findings.found):
             self._check_empty()
 
     # ---- how many entries -------------------------------------------------------------------------------------------
@@ -221,70 +224,96 @@ class _Scan:
 
         Return the number of slots in use, -1 if that is not known.
         """
-        sources = np.zeros(len(slots), np.int32)
-        faults = np.zeros((MAX_FINDINGS, 5), np.int64)
-        found = 0
-        step = WINDOW_BYTES // layout.ENTRY_BYTES
-        buffer = np.empty(step * layout.ENTRY_BYTES, np.uint8)
-        high = count + 1
+        step = REPLAY_BYTES // layout.ENTRY_BYTES
+        chains = Chains.of(slots, min(step, count))
+        faults = np.zeros((FAULTS_TOGETHER, 4), np.int64)
+        buffer = np.empty(min(step, count) * layout.ENTRY_BYTES, np.uint8)
+        found, high = [faults[:0]], count + 1
+        asked = False
         while high > 1:
             low = max(1, high - step)
             data = buffer[: (high - low) * layout.ENTRY_BYTES]
             self.summary.bytes_read += self.file.read_into(entry_position(self.slots, low), data)
             entries = data.view(STORED_INDEX_DTYPE).astype(INDEX_DTYPE)
-            found, stopped = follow_back(entries, low, slots, sources, faults, found)
-            if stopped:
-                return self._give_up(faults[:found], stopped, count)
-            high = low
-        found = open_ends(slots, sources, faults, found)
-        self._report(faults[: min(found, MAX_FINDINGS)], count)
-        if found > MAX_FINDINGS:
-            self.summary.findings_dropped[Code.INDEX_SLOT_WRONG] = found - MAX_FINDINGS
-        return int(np.count_nonzero(sources))
+            while low < high:
+                part = entries[: high - low]
+                number, high = follow_back(part, low, slots, chains.of_slots, chains.leading[: len(part)], faults)
+                found = self._held_back(found, faults[:number], count)
+                if not asked and sum(map(len, found)) + len(chains.wrong_slots[0]) > MAX_FINDINGS:
+                    asked = True
+                    if self._has_other_slots():
+                        return -1
+        slot = 0
+        while slot < len(slots):
+            number, slot = open_ends(chains.of_slots, slot, faults)
+            found = self._held_back(found, faults[:number], count)
+        self._report_slots(chains, count)
+        self._report_entries(np.concatenate(found))
+        return chains.used
 
-    def _give_up(self, faults: np.ndarray, stopped: int, count: int) -> int:
-        """Report a file in which so much is wrong that another number of slots may explain it."""
+    def _held_back(self, found: list[np.ndarray], new: np.ndarray, count: int) -> list[np.ndarray]:
+        """Return faults of entries that are not reported yet: all, if they are few enough to be put in order together."""
+        found = [*found, new.copy()]
+        if sum(map(len, found)) < FAULTS_TOGETHER:
+            return found
+        self._report_entries(np.concatenate(found))
+        return [new[:0]]
+
+    def _has_other_slots(self) -> bool:
+        """Report a file in which so much is wrong that another number of slots explains it."""
         slots = infer_slots(self.file)
-        if slots is not None and slots != self.slots:
-            expected, actual = f"maxHashSlotNum={self.slots}", f"chains of {slots} slots"
-            self._add(_Fault(Code.SETTING_MISMATCH, 0, layout.HEADER_BYTES, expected, actual))
-            return -1
-        self._report(faults, count)
-        self.summary.findings_dropped[Code.INDEX_CHAIN_BROKEN] = stopped - 1
-        return -1
-
-    def _report(self, faults: np.ndarray, count: int) -> None:
-        """Report faults as findings: in order of position, neighbours of one kind folded."""
-        rows = []
-        for kind, number, slot, expected, actual in faults.tolist():
-            if kind == SLOT:
-                start = layout.HEADER_BYTES + layout.SLOT_BYTES * slot
-                torn = actual == 0 or count < actual < self.most or self._is_older(slot, expected, actual)
-                rows.append((start, start + 4, Code.INDEX_SLOT_WRONG, f"entry {expected}", f"entry {actual}", torn))
-            else:
-                start = entry_position(self.slots, number) + (0 if kind == HASH else layout.ENTRY_BYTES - 4)
-                words = (
-                    (f"a hash of slot {expected}", f"hash {actual}") if kind == HASH else (f"entry {expected}", f"entry {actual}")
-                )
-                code = Code.INDEX_ENTRY_WRONG if kind == HASH else Code.INDEX_CHAIN_BROKEN
-                rows.append((start, start + 4, code, *words, actual == 0))
-        rows.sort()
-        i = 0
-        while i < len(rows):
-            start, _, code, expected, actual, torn = rows[i]
-            unit = layout.SLOT_BYTES if code == Code.INDEX_SLOT_WRONG else layout.ENTRY_BYTES
-            n = 1
-            while i + n < len(rows) and rows[i + n][2] == code and rows[i + n][5] == torn and rows[i + n][0] == start + n * unit:
-                n += 1
-            self._disagree(_Fault(code, start, rows[i + n - 1][1], expected, actual, n), torn)
-            i += n
-
-    def _is_older(self, slot: int, expected: int, actual: int) -> bool:
-        """Say whether the number in a slot is that of an earlier entry of its chain. The slot held it once."""
-        if not self.may_be_torn or not 0 < actual < expected:
+        if slots is None or slots == self.slots:
             return False
-        key_hash = int(self._entries(actual, actual + 1)["key_hash"][0])
-        return key_hash >= 0 and key_hash % self.slots == slot
+        expected, actual = f"maxHashSlotNum={self.slots}", f"chains of {slots} slots"
+        self._add(_Fault(Code.SETTING_MISMATCH, 0, layout.HEADER_BYTES, expected, actual))
+        return True
+
+    def _report_slots(self, chains: Chains, count: int) -> None:
+        """Report slots that hold another number than that of their newest entry."""
+        slot, expected, older = chains.wrong_slots
+        actual = chains.slots[slot]
+        torn = (actual == 0) | (actual > count) & (actual < self.most) | older & self.may_be_torn
+        start, kinds = layout.HEADER_BYTES + layout.SLOT_BYTES * slot, np.zeros(len(slot), np.int64)
+        for i, n in self._groups(start, layout.SLOT_BYTES, torn, kinds):
+            words = f"entry {expected[i]}", f"entry {actual[i]}"
+            fault = _Fault(Code.INDEX_SLOT_WRONG, int(start[i]), int(start[i + n - 1]) + 4, *words, n)
+            self._disagree(fault, bool(torn[i]))
+
+    def _report_entries(self, faults: np.ndarray) -> None:
+        """Report wrong hashes and links of entries."""
+        start = self.table + layout.ENTRY_BYTES * faults[:, 1] + np.where(faults[:, 0] == HASH, 0, layout.ENTRY_BYTES - 4)
+        order = np.argsort(start, kind="stable")
+        faults, start = faults[order], start[order]
+        torn = faults[:, 3] == 0
+        for i, n in self._groups(start, layout.ENTRY_BYTES, torn, faults[:, 0]):
+            kind, _, wanted, there = faults[i].tolist()
+            words = (f"a hash of slot {wanted}", f"hash {there}") if kind == HASH else (f"entry {wanted}", f"entry {there}")
+            fault = _Fault(_OF_KIND[kind], int(start[i]), int(start[i + n - 1]) + 4, *words, n)
+            self._disagree(fault, bool(torn[i]))
+
+    def _groups(self, start: np.ndarray, unit: int, torn: np.ndarray, kinds: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Yield (the first, how many) of faults of one kind that are neighbours, in order.
+
+        Faults that may be two moments of the file, and those that are only counted, are not among them.
+        start: where each begins, ascending; unit: how far the next one is.
+        torn: whether each looks like two moments of the file.
+        """
+        if self.may_be_torn and torn.any():
+            self._note_torn(int(start[torn].min()), int(start[torn].max()) + 4, int(torn.sum()))
+            rest = np.flatnonzero(~torn)
+        else:
+            rest = np.arange(len(start))
+        if not len(rest):
+            return
+        apart = (np.diff(start[rest]) != unit) | (np.diff(kinds[rest]) != 0) | (np.diff(torn[rest].astype(np.int8)) != 0)
+        firsts = np.concatenate(([0], np.flatnonzero(apart) + 1))
+        lengths = np.diff(np.concatenate((firsts, [len(rest)])))
+        for first, n in zip(rest[firsts].tolist(), lengths.tolist(), strict=True):
+            code = _OF_KIND[int(kinds[first])]
+            if self.findings.room(code):
+                yield first, n
+            else:
+                self.findings.add_more(code, "", n)
 
     # ---- header -----------------------------------------------------------------------------------------------------
 
@@ -369,30 +398,27 @@ class _Scan:
     def _disagree(self, fault: _Fault, torn: bool = True) -> None:
         """Add a finding. torn: it looks like two moments of the file, which in the newest one after a crash is no damage."""
         if torn and self.may_be_torn:
-            self.torn.append((fault.start, fault.end))
-            self.torn_count += fault.count
+            self._note_torn(fault.start, fault.end, fault.count)
         else:
             self._add(fault)
 
+    def _note_torn(self, start: int, end: int, count: int) -> None:
+        """Remember bytes that look like those of another moment."""
+        before = self.torn or (start, end)
+        self.torn = min(before[0], start), max(before[1], end)
+        self.torn_count += count
+
     def _add(self, fault: _Fault) -> None:
-        code, count = fault.code, fault.count
-        if len(self.findings) >= MAX_FINDINGS:
-            self.summary.findings_dropped[code] = self.summary.findings_dropped.get(code, 0) + count
-            return
         expected, actual, path = fault.expected, fault.actual, self.task.path
         message = f"{path}: {actual} at {fault.start:,}; expected {expected}."
-        self.findings.append(
-            Finding(
-                code, path, fault.start, fault.end, fault.severity, expected=expected, actual=actual, message=message, count=count
-            )
-        )
+        place = path, fault.start, fault.end, fault.severity
+        self.findings.add(Finding(fault.code, *place, expected=expected, actual=actual, message=message, count=fault.count))
 
     def _torn_as_note(self) -> None:
         """Add one note for all pages that were not written yet. The broker died then, or was copied while it ran."""
-        if self.torn:
-            start, end = min(r[0] for r in self.torn), max(r[1] for r in self.torn)
+        if self.torn is not None:
             expected, actual = "all pages of one moment", "pages of several"
-            self._add(_Fault(Code.INDEX_PART_FLUSHED, start, end, expected, actual, self.torn_count))
+            self._add(_Fault(Code.INDEX_PART_FLUSHED, *self.torn, expected, actual, self.torn_count))
 
 
 def _data_end(data: np.ndarray) -> int:

@@ -7,22 +7,24 @@ the file's begin time is.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 
 from schemas import index_layout as layout
 from schemas.commitlog_layout import SYS_ROLLBACK, SYS_TRANSACTION_MASK
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding
 from schemas.severity_cases import Case, severity_in
+from store_io.base.findings import Findings
+from store_io.base.wording import count_text
 from store_io.broker.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
 from store_io.broker.message_verdict import VALID, Verdict
 from store_io.log.entries.index_entries import SECONDS_POSITION, IndexFileRef
 from store_io.log.records.message_columns import Columns, entry_counts
 from store_io.log.scan.followers import SegmentPlace
-from store_io.log.scan.segment_findings import MAX_FINDINGS, Findings
 
 MAX_KEPT_KEYS = 1024  # messages whose keys are remembered
-MAX_ODD = 65_536  # entries without a place that are judged one by one; more are counted
+MAX_ODD = 65_536  # entries without a place that are held; if half of them repeat nothing, no more are compared
 NEAR_BYTES, NEAR_ENTRIES = 256 << 10, 32  # where so many entries lead into so many bytes, messages are decoded together
 
 NONE: frozenset[int] = frozenset()
@@ -88,44 +90,78 @@ def _hashes_of(verdict: Verdict) -> frozenset[int]:
 
 
 class OddEntries:
-    """Index entries in places in which no message should have put them. At most `MAX_ODD` of them are kept."""
+    """Index entries in places in which no message should have put them. At most `MAX_ODD` of them are kept.
+
+    Those that repeat a message's keys, as after a restart, may be any number. If too many others are kept, the rest of the
+    index is not compared with this segment.
+    """
 
     def __init__(self, files: Sequence[IndexFileRef], place: SegmentPlace, keys: MessageKeys):
         self._refs, self._place, self._keys = files, place, keys
         self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash)
         self._around: Mapping[int, tuple[frozenset[int], int]] = {}  # of the messages that were decoded together last
         self._next_look = 0  # the physical offset from which on others are: bytes are read and decoded so twice at most
-        self._dropped = 0
+        self.gave_up = False
+        self._passed_over, self._keys_passed_over = 0, 0
 
-    @property
-    def room(self) -> int:
-        """Return how many more are judged one by one."""
-        return MAX_ODD - len(self._odd)
+    def add(self, entries: Sequence[tuple[int, int, int, int]], findings: Findings) -> None:
+        """Keep odd entries: (number of the file, number of the entry, physical offset, hash)."""
+        while len(entries) and not self.gave_up:
+            room = MAX_ODD - len(self._odd)
+            self._odd += entries[:room]
+            entries = entries[room:]
+            if len(self._odd) == MAX_ODD:
+                self._report_repeated(findings)
+                self.gave_up = len(self._odd) > MAX_ODD // 2
+        self._passed_over += len(entries)
 
-    def add(self, entries: Iterable[tuple[int, int, int, int]], dropped: int) -> None:
-        """Keep the odd entries of a file.
+    def pass_over(self, keys: int) -> None:
+        """Note that so many keys of messages were compared with no entry."""
+        self._keys_passed_over += keys
 
-        entries: (number of the file, number of the entry, physical offset, hash), as many as there is room for.
-        dropped: how many more there are.
-        """
-        self._odd += entries
-        self._dropped += dropped
+    def _report_repeated(self, findings: Findings) -> None:
+        """Report those of the kept entries that repeat keys of a message, and forget them."""
+        self._odd.sort(key=itemgetter(2))
+        known, keys = -1, NONE
+        repeated: list[tuple[int, int, int, int]] = []
+        left: list[tuple[int, int, int, int]] = []
+        for entry in self._odd:
+            if entry[2] != known:
+                known = entry[2]
+                keys = self._keys.look_at(known)[0] if self._place.holds(known) else NONE
+            (repeated if entry[3] in keys else left).append(entry)
+        self._odd = left
+        self._report(sorted(repeated), [Code.INDEX_ENTRY_DUPLICATE] * len(repeated), findings)
 
     def judge(self, extents: Sequence[Extent], findings: Findings) -> None:
         """Report findings, neighbouring entries of one kind together. extents: the segment's, all of them."""
         self._odd.sort()
-        kinds = self._kinds(extents)
+        self._report(self._odd, self._kinds(extents), findings)
+        if self._odd and (self._passed_over or self._keys_passed_over):
+            ref, number = self._refs[self._odd[-1][0]], self._odd[-1][1]
+            passed = count_text(self._passed_over, "entry", "entries"), count_text(self._keys_passed_over, "key")
+            findings.add(
+                Finding(
+                    Code.INDEX_ENTRY_DANGLING,
+                    ref.path,
+                    ref.position(number),
+                    ref.position(number + 1),
+                    severity_in(Code.INDEX_ENTRY_DANGLING, Case.NOT_LOOKED_AT),
+                    message=f"{passed[0]} and {passed[1]} of messages in {self._place.path} were not compared: too many entries"
+                    " before them lead elsewhere",
+                )
+            )
+
+    def _report(self, entries: Sequence[tuple[int, int, int, int]], kinds: Sequence[Code], findings: Findings) -> None:
+        """Report entries of these kinds, neighbouring ones of one kind together."""
         group: list[tuple[int, int, int, int]] = []
         group_code = Code.INDEX_ENTRY_DANGLING
-        for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, group_code], strict=True):
+        for entry, code in zip([*entries, (-1, -1, -1, -1)], [*kinds, group_code], strict=True):
             if group and (code != group_code or entry[0] != group[-1][0] or entry[1] != group[-1][1] + 1):
                 findings.add(self._finding(group_code, group))
                 group = []
             group_code = code
             group.append(entry)
-
-        if self._dropped:
-            findings.dropped[Code.INDEX_ENTRY_DANGLING] = findings.dropped.get(Code.INDEX_ENTRY_DANGLING, 0) + self._dropped
 
     def _kinds(self, extents: Sequence[Extent]) -> list[Code]:
         """Return the finding code of each odd entry.
@@ -202,7 +238,7 @@ class WrongTimes:
     def __init__(self, files: Sequence[IndexFileRef]):
         self._refs = files
         self._late: tuple[int, int, int, int, int, int] | None = None  # the open finding
-        self._lates: dict[int, list[Finding]] = {}  # per file, those that are closed
+        self._lates: dict[int, Findings] = {}  # per file, those that are closed
         self._late_counts: dict[int, int] = {}  # per file, the entries concerned, also of those that were too many to keep
 
     def add(self, file: int, number: int, phy_offset: int, expected: int, actual: int) -> None:
@@ -222,22 +258,20 @@ class WrongTimes:
             file, end, first, phy, expected, actual = self._late
             ref, one = self._refs[file], end - first == 1
             self._late_counts[file] = self._late_counts.get(file, 0) + end - first
-            lates = self._lates.setdefault(file, [])
-            if len(lates) < MAX_FINDINGS:
-                lates.append(
-                    Finding(
-                        Code.INDEX_ENTRY_WRONG,
-                        ref.path,
-                        ref.position(first) + (SECONDS_POSITION if one else 0),
-                        ref.position(end) - (layout.ENTRY_BYTES - SECONDS_POSITION - 4 if one else 0),
-                        phy_offset=phy,
-                        expected=f"{expected} s",
-                        actual=f"{actual} s",
-                        message="the time difference of index entries does not fit their messages",
-                        count=end - first,
-                        only_time=True,
-                    )
+            self._lates.setdefault(file, Findings()).add(
+                Finding(
+                    Code.INDEX_ENTRY_WRONG,
+                    ref.path,
+                    ref.position(first) + (SECONDS_POSITION if one else 0),
+                    ref.position(end) - (layout.ENTRY_BYTES - SECONDS_POSITION - 4 if one else 0),
+                    phy_offset=phy,
+                    expected=f"{expected} s",
+                    actual=f"{actual} s",
+                    message="the time difference of index entries does not fit their messages",
+                    count=end - first,
+                    only_time=True,
                 )
+            )
         self._late = None
 
     def judge(self, compared: Mapping[int, int], findings: Findings) -> None:
@@ -249,19 +283,16 @@ class WrongTimes:
         for file, lates in self._lates.items():
             count, ref = self._late_counts[file], self._refs[file]
             if count < LEAST_LATE or 2 * count <= compared.get(file, 0):
-                for finding in lates:
-                    findings.add(finding)
-                rest = count - sum(finding.count for finding in lates)
-                if rest:
-                    findings.dropped[Code.INDEX_ENTRY_WRONG] = findings.dropped.get(Code.INDEX_ENTRY_WRONG, 0) + rest
+                findings.add_all(lates.found)
                 continue
+            first = lates.found[0]
             findings.add(
                 Finding(
                     Code.INDEX_HEADER_WRONG,
                     ref.path,
                     layout.BEGIN_TIMESTAMP_POSITION,
                     layout.BEGIN_TIMESTAMP_POSITION + 8,
-                    expected=f"a time that the entries count from, as {lates[0].expected} in place of {lates[0].actual}",
+                    expected=f"a time that the entries count from, as {first.expected} in place of {first.actual}",
                     actual=str(ref.begin_timestamp),
                     message=f"{count:,} time differences do not count from the header's begin time",
                 )

@@ -18,6 +18,7 @@ from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE
 from schemas.finding_codes import Code
 from schemas.rows import Finding, MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.base.errors import StoreChanged, StoreError
+from store_io.base.findings import Findings
 from store_io.base.ranges import union
 from store_io.log.entries.file_entries import (
     entries_of,
@@ -31,7 +32,6 @@ from store_io.source.piece_digest import PieceDigest
 WINDOW_BYTES = 1 << 20
 FIRST_WINDOW_BYTES = 1 << 14
 MAX_RANGES = 1000
-MAX_FINDINGS = 1000
 MAX_UNIT_BYTES = 1 << 15
 
 
@@ -390,6 +390,7 @@ def ext_units(file: ByteFile) -> Iterator[tuple[int, int, np.ndarray]]:
 def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dict[str, int]:
     """Walk all ext files: findings, digests and the refusal; path -> position after the last unit."""
     ends: dict[str, int] = {}
+    found = _ExtFaults(task.key)
     for file in task.ext_files:
         with source.open(file.path) as stream:
             if stream.size != file.size:
@@ -399,55 +400,53 @@ def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dic
                 ends[file.path] = position
                 if len(units):
                     last_unit = position + size * (len(units) - 1)
-                    _check_units(summary, file, position, size, units)
+                    _check_units(found, file, position, size, units)
                     continue
                 if size == NO_ROOM:
                     # A writer leaves four bytes after the last unit.
                     left = f"{file.size - position} bytes"
-                    _ext_finding(summary, file, (last_unit, last_unit + 2), "room after the unit", left)
+                    found.add(file, (last_unit, last_unit + 2), "room after the unit", left)
                     summary.refusal = summary.refusal or Refusal(RefusalKind.EXT_NO_ROOM, file.path, position=position)
                 elif size > 0:
-                    _ext_finding(summary, file, (position, position + 2), f"at most {file.size - position}", str(size))
+                    found.add(file, (position, position + 2), f"at most {file.size - position}", str(size))
                     summary.refusal = summary.refusal or Refusal(RefusalKind.EXT_UNIT_BEYOND, file.path, position=position)
                 elif size < layout.EXT_FILE_FULL:
-                    _ext_finding(summary, file, (position, position + 2), "a unit's size, 0 or -1", str(size))
+                    found.add(file, (position, position + 2), "a unit's size, 0 or -1", str(size))
             if task.digest:
                 summary.digests[file.path] = _digest(stream)
             summary.bytes_read += stream.size
+    summary.findings += found.findings.found
     return ends
 
 
-def _check_units(summary: QueueSummary, file: MappedFile, position: int, size: int, units: np.ndarray) -> None:
+def _check_units(found: _ExtFaults, file: MappedFile, position: int, size: int, units: np.ndarray) -> None:
     """Check that a unit's size is that of its 20 bytes and of its bit map."""
     header = layout.EXT_UNIT_HEADER_BYTES
     if size < header:
-        _ext_finding(summary, file, (position, position + 2), f"at least {header}", str(size), len(units))
+        found.add(file, (position, position + 2), f"at least {header}", str(size), len(units))
         return
     maps = units[:, header - 2 : header].copy().view(">i2")[:, 0].astype(np.int64)
     for i in np.flatnonzero(np.maximum(maps, 0) != size - header).tolist():
         at = position + i * size
-        _ext_finding(summary, file, (at, at + header), f"a bit map of {size - header} bytes", f"{int(maps[i])} bytes")
+        found.add(file, (at, at + header), f"a bit map of {size - header} bytes", f"{int(maps[i])} bytes")
 
 
-def _ext_finding(
-    summary: QueueSummary, file: MappedFile, span: tuple[int, int], expected: str, actual: str, count: int = 1
-) -> None:
-    """Add a finding on an ext unit, or only count it if there are many already.
+class _ExtFaults:
+    """The findings on ext units of one queue."""
 
-    span: the bytes at fault.
-    """
-    if len(summary.findings) >= MAX_FINDINGS:
-        code = Code.QUEUE_EXT_DAMAGED
-        summary.findings_dropped[code] = summary.findings_dropped.get(code, 0) + count
-        return
-    (topic, queue_id), (start, end) = summary.key, span
-    message = f"{file.path}: the ext unit at {start} is not one that a broker writes."
-    summary.findings.append(
-        Finding(
-            Code.QUEUE_EXT_DAMAGED, file.path, start, end, topic=topic, queue_id=queue_id, expected=expected, actual=actual,
-            message=message, count=count,
-        )
-    )  # fmt: skip
+    def __init__(self, key: QueueKey):
+        self._key, self.findings = key, Findings()
+
+    def add(self, file: MappedFile, span: tuple[int, int], expected: str, actual: str, count: int = 1) -> None:
+        """Add a finding on bytes [start, end) of the file."""
+        (topic, queue_id), (start, end) = self._key, span
+        message = f"{file.path}: the ext unit at {start} is not one that a broker writes."
+        self.findings.add(
+            Finding(
+                Code.QUEUE_EXT_DAMAGED, file.path, start, end, topic=topic, queue_id=queue_id, expected=expected, actual=actual,
+                message=message, count=count,
+            )
+        )  # fmt: skip
 
 
 def _recover_ext(source: ByteSource, task: QueueTask, summary: QueueSummary, ends: dict[str, int]) -> None:

@@ -10,7 +10,6 @@ the database's folder; the message names an entry by its key's delivery time and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 from schemas import timer_layout as layout
@@ -29,7 +28,6 @@ from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.kinds.timers.timer_units_check import UnitFaults, UnitsBeyond
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
-from store_io.source.byte_source import name_of
 
 _READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
 
@@ -40,7 +38,7 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
     if view is None:
         return [*_waiting(evidence)]
     unclean = evidence.copy.unclean
-    found = [_softened(finding, view, unclean) for finding in view.files.findings]
+    found = [*view.files.findings]
     missing = [*_missing(view, evidence)]
     found += missing
     found += _wheel(view)
@@ -77,16 +75,6 @@ def _waiting(evidence: Evidence) -> Iterator[Finding]:
         message=message,
         count=waiting.messages,
     )
-
-
-def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
-    """Return a lesser finding for half a unit at the log's end, which a killed broker may leave."""
-    start, end = finding.start or 0, view.files.units_end
-    if finding.code == Code.TIMER_UNIT_DAMAGED and unclean:
-        base = int(name_of(finding.file))
-        softened = severity_in(Code.TIMER_UNIT_DAMAGED, Case.AFTER_CRASH)
-        return replace(finding, severity=softened) if base + start >= end else finding
-    return finding
 
 
 def _missing(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
@@ -135,15 +123,15 @@ def _place(view: TimerView, position: int) -> tuple[str, int, int]:
 
 def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
     faults = view.faults
-    for wrong, count in faults.counted():
-        yield Finding(
+    yield from faults.findings(
+        lambda wrong: Finding(
             Code.TIMER_UNIT_WRONG,
             *_place(view, wrong.place),
             expected=wrong.expected,
             actual=wrong.actual,
             message="a unit of the timer log does not fit its message",
-            count=count,
         )
+    )
     for units, end, where, severity in too_far(view, faults, unclean):
         yield Finding(
             Code.TIMER_UNIT_BEYOND_END,
@@ -325,8 +313,8 @@ def _odd(view: TimerView) -> Iterator[Finding]:
 
 def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
     faults = view.entry_faults
-    for wrong, count in faults.counted():
-        yield Finding(
+    yield from faults.findings(
+        lambda wrong: Finding(
             Code.TIMER_UNIT_WRONG,
             TABLES_FOLDER,
             phy_offset=wrong.phy_offset,
@@ -335,8 +323,8 @@ def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
             expected=wrong.expected,
             actual=wrong.actual,
             message=f"the timer's entry in RocksDB that is due at {time_text(wrong.place)} does not fit its message",
-            count=count,
         )
+    )
     for far, end, where, severity in too_far(view, faults, unclean):
         leads = "a timer's entry in RocksDB leads" if far.count == 1 else f"{far.count:,} entries of timers in RocksDB lead"
         yield Finding(

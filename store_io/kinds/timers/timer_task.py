@@ -17,13 +17,13 @@ from schemas.finding_codes import Code
 from schemas.rows import Finding, MappedFile
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
+from store_io.base.findings import Findings
 from store_io.kinds.timers.timer_files import TimerCheck
 from store_io.kinds.timers.timer_recovery import Chains, Reach, Slots, Walk, reach_after
 from store_io.kinds.timers.timer_units import NO_UNITS, UnitWindow, read_slots, unit_windows
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.piece_digest import PieceDigest
 
-MAX_FINDINGS = 100  # of each kind; what is beyond is counted in the last one
 MAX_LOOKED_UP = 10_000  # units whose predecessor is read once more; links beyond are not judged, but counted
 
 
@@ -110,8 +110,9 @@ class _Reading:
         self.chain_first = np.zeros(layout.SLOTS, np.int64)  # position + 1
         self.kept: list[np.ndarray] = []
         self.looked_up = 0
-        self.chains = _Folded()
-        self.damage = _Folded()
+        self.chains, self.damage = Findings(), Findings()
+        self.after_units = Findings()  # damage after the last unit so far
+        self.told = "", -1  # (file, position) of the first other row, if a finding says so
 
     def run(self) -> TimerFiles:
         found, task = self.found, self.task
@@ -121,7 +122,8 @@ class _Reading:
         slots = self._read_wheel() if task.wheel else Slots()
         walk = Walk([file.start for file in task.files], self.begin, found.log_end, task.check.read_time, task.precision)
         found.reach = reach_after(self.kept_chains or self._chains(), slots, walk)
-        found.findings = [*self.damage.findings, *self.chains.findings, *found.findings]
+        self.damage.add_all(self._softened(finding) for finding in self.after_units.found)
+        found.findings = [*self.damage.found, *self.chains.found, *found.findings]
         return found
 
     # ---- the log ---------------------------------------------------------------------------------------------------
@@ -152,22 +154,35 @@ class _Reading:
                 self.found.log_end = file.start + position
 
     def _damage(self, window: UnitWindow) -> None:
-        for at in window.broken.tolist():
-            self._no_unit(window.file, at, "other bytes", "no unit of a timer log")
+        last = int(window.units["position"][-1]) - window.file.start if len(window.units) else -1
+        if last >= 0:  # a unit lies behind all damage so far
+            self.damage.add_all(self.after_units.found)
+            self.after_units = Findings()
+        for found, chosen in (
+            (self.damage, window.broken[window.broken < last]),
+            (self.after_units, window.broken[window.broken > last]),
+        ):
+            for number, at in enumerate(chosen.tolist()):
+                if not found.room(Code.TIMER_UNIT_DAMAGED):
+                    found.add_more(Code.TIMER_UNIT_DAMAGED, "", len(chosen) - number)
+                    break
+                found.add(_no_unit(window.file, at, "other bytes", "no unit of a timer log"))
 
     def _zeros(self, window: UnitWindow, stop: int) -> None:
         """Report units after zeros: what was there is gone. stop: position of the first other row, from earlier windows."""
         stop = min(stop, window.stop if window.stop >= 0 else stop)
-        if not len(window.units) or int(window.units["position"][-1]) - window.file.start <= stop:
+        place = window.file.path, stop
+        if stop in window.broken:
+            self.told = place
+        if not len(window.units) or int(window.units["position"][-1]) - window.file.start <= stop or self.told == place:
             return
-        if stop in window.broken or self.damage.begins_at(window.file.path, stop):
-            return
-        self._no_unit(window.file, stop, "zeros", "zeros in the timer log before later units")
+        self.told = place
+        self.damage.add(_no_unit(window.file, stop, "zeros", "zeros in the timer log before later units"))
 
-    def _no_unit(self, file: MappedFile, at: int, actual: str, message: str) -> None:
-        span = at, at + layout.UNIT_BYTES
-        expected = f"a unit of {layout.UNIT_BYTES} bytes"
-        self.damage.add(Code.TIMER_UNIT_DAMAGED, file.path, span, expected=expected, actual=actual, message=message)
+    def _softened(self, finding: Finding) -> Finding:
+        """Return a lesser finding for half a unit at the log's end, which a killed broker may leave."""
+        softened = severity_in(Code.TIMER_UNIT_DAMAGED, Case.AFTER_CRASH, self.task.unclean)
+        return replace(finding, severity=softened)
 
     def _chains(self) -> Chains:
         arrays = (self.newest, self.oldest, self.linked_from)
@@ -225,12 +240,15 @@ class _Reading:
                 return True
         at = position - file.start
         self.chains.add(
-            Code.TIMER_UNIT_WRONG,
-            file.path,
-            (at, at + layout.UNIT_BYTES),
-            expected=f"previous unit of the slot at {expected}" if expected >= 0 else "no previous unit",
-            actual=f"a link to {previous}",
-            message="the link to the unit before it in the same slot",
+            Finding(
+                Code.TIMER_UNIT_WRONG,
+                file.path,
+                at,
+                at + layout.UNIT_BYTES,
+                expected=f"previous unit of the slot at {expected}" if expected >= 0 else "no previous unit",
+                actual=f"a link to {previous}",
+                message="the link to the unit before it in the same slot",
+            )
         )
         return False
 
@@ -265,13 +283,13 @@ class _Reading:
         found.slots = len(slots)
         times = slots["time"] * task.precision
         waiting = times >= task.check.read_time
-        wrong = _Folded()
+        wrong = Findings()
         self._slots_against_units(slots, waiting, wrong)
         self._units_against_slots(slots, wrong)
-        found.findings += wrong.findings
+        found.findings += wrong.found
         return Slots(slots["index"], slots["time"], slots["first"], slots["last"])
 
-    def _slots_against_units(self, slots: np.ndarray, waiting: np.ndarray, wrong: _Folded) -> None:
+    def _slots_against_units(self, slots: np.ndarray, waiting: np.ndarray, wrong: Findings) -> None:
         """Check the place, the last unit and the begin of the chain of each slot."""
         task, index = self.task, slots["index"]
         own = self.newest[index] > 0
@@ -298,7 +316,7 @@ class _Reading:
                 harmless = not waiting[i] or what == "last" and ahead[i] and task.unclean
                 self._slot_finding(wrong, int(index[i]), expected, actual, harmless)
 
-    def _units_against_slots(self, slots: np.ndarray, wrong: _Folded) -> None:
+    def _units_against_slots(self, slots: np.ndarray, wrong: Findings) -> None:
         """Check that each flushed unit is reached from its slot, unless its time is over."""
         task = self.task
         reached = np.zeros(layout.SLOTS, bool)
@@ -309,42 +327,24 @@ class _Reading:
             expected = f"last unit {self.newest[index] - 1}"
             self._slot_finding(wrong, index, expected, "no slot of that time", False)
 
-    def _slot_finding(self, wrong: _Folded, index: int, expected: str, actual: str, harmless: bool) -> None:
+    def _slot_finding(self, wrong: Findings, index: int, expected: str, actual: str, harmless: bool) -> None:
         at = index * layout.SLOT_BYTES
         wrong.add(
-            Code.TIMER_SLOT_WRONG,
-            self.task.wheel,
-            (at, at + layout.SLOT_BYTES),
-            severity=severity_in(Code.TIMER_SLOT_WRONG, Case.NOBODY_WAITS, harmless),
-            expected=expected,
-            actual=actual,
-            message="a slot of the timer wheel",
+            Finding(
+                Code.TIMER_SLOT_WRONG,
+                self.task.wheel,
+                at,
+                at + layout.SLOT_BYTES,
+                severity_in(Code.TIMER_SLOT_WRONG, Case.NOBODY_WAITS, harmless),
+                expected=expected,
+                actual=actual,
+                message="a slot of the timer wheel",
+            )
         )
 
 
-class _Folded:
-    """Findings, the first ones as they are, and the number of the others in the last."""
-
-    def __init__(self) -> None:
-        self._first: list[Finding] = []
-        self._begins: set[tuple[str, int]] = set()
-        self._more = 0
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Return all findings, the last of them with the number of those beyond it."""
-        if not self._more:
-            return self._first
-        return [*self._first[:-1], replace(self._first[-1], count=self._first[-1].count + self._more)]
-
-    def begins_at(self, file: str, start: int) -> bool:
-        """Say whether one begins there already."""
-        return (file, start) in self._begins
-
-    def add(self, code: str, file: str, span: tuple[int, int], **more: str) -> None:
-        """Keep one more, or count it."""
-        if len(self._first) < MAX_FINDINGS:
-            self._first.append(Finding(code, file, *span, **more))  # type: ignore[arg-type]
-            self._begins.add((file, span[0]))
-        else:
-            self._more += 1
+def _no_unit(file: MappedFile, at: int, actual: str, message: str) -> Finding:
+    expected = f"a unit of {layout.UNIT_BYTES} bytes"
+    return Finding(
+        Code.TIMER_UNIT_DAMAGED, file.path, at, at + layout.UNIT_BYTES, expected=expected, actual=actual, message=message
+    )

@@ -6,12 +6,13 @@ TimerMessageRocksDBStore.TimerSysTopicScanService, Timeline.TimelineIndexBuildSe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from schemas import timer_layout as layout
+from schemas.rows import Finding
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_HASH
 from store_io.kinds.timers.timer_units import TIMER_UNIT
 from store_io.model import log_map as lm
@@ -70,10 +71,10 @@ class UnitFaults:
         wrong = sorted(self.wrong + other.wrong, key=lambda unit: (unit.place, unit.phy_offset))[:MOST_WRONG]
         return UnitFaults(self.beyond + other.beyond, self.stale + other.stale, self.wrong_count + other.wrong_count, wrong)
 
-    def counted(self) -> Iterator[tuple[WrongUnit, int]]:
-        """Yield each unit of `wrong` with its count: the last one also counts all that are not kept."""
-        for number, unit in enumerate(self.wrong, 1):
-            yield unit, 1 + (self.wrong_count - number if number == len(self.wrong) else 0)
+    def findings(self, finding: Callable[[WrongUnit], Finding]) -> list[Finding]:
+        """Return a finding on each unit of `wrong`; the last one has the number of those that are not kept."""
+        found = [finding(unit) for unit in self.wrong]
+        return [*found[:-1], replace(found[-1], more=self.wrong_count - len(found))] if found else []
 
 
 def _beyond(units: np.ndarray, end: int, place: str) -> UnitsBeyond:
@@ -109,19 +110,23 @@ def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int
     time = there & (own["out_time"] >= 0) & (units["magic"] & layout.MAGIC_OVERDUE == 0)
     time &= np.where(rolls, slots > due, slots != due)
     topic = there & (own["topic_hash"] != units["topic_hash"]) & (own["flags"] & NO_HASH == 0)
-    for chosen, name, what in (
-        (missing, "", "a timer message"),
-        (size, "size", "size"),
-        (flag, "", "the mark of a message that deletes"),
-        (time, "out_time", "time"),
-        (topic, "topic_hash", "topic hash"),
-    ):
-        found.wrong_count += int(chosen.sum())
-        for i in np.flatnonzero(chosen)[: max(0, MOST_WRONG - len(found.wrong))].tolist():
-            unit_name = "time" if name == "out_time" else name
-            expected = f"{what} {own[name][i]}" if name else f"{what} at physical offset {units['phy_offset'][i]}"
-            actual = f"{what} {units[unit_name][i]}" if name else f"magic {units['magic'][i]}" if chosen is flag else "none there"
-            found.wrong.append(WrongUnit(int(units["position"][i]), int(units["phy_offset"][i]), expected, actual))
+    wrong = missing | size | flag | time | topic
+    found.wrong_count = int(wrong.sum())
+    for i in np.flatnonzero(wrong)[:MOST_WRONG].tolist():
+        place = f"at physical offset {units['phy_offset'][i]}"
+        faults = [
+            (expected, actual)
+            for chosen, expected, actual in (
+                (missing, f"a timer message {place}", "none there"),
+                (size, f"size {own['size'][i]}", f"size {units['size'][i]}"),
+                (flag, f"the mark of a message that deletes {place}", f"magic {units['magic'][i]}"),
+                (time, f"time {own['out_time'][i]}", f"time {units['time'][i]}"),
+                (topic, f"topic hash {own['topic_hash'][i]}", f"topic hash {units['topic_hash'][i]}"),
+            )
+            if chosen[i]
+        ]
+        expected, actual = (", ".join(texts) for texts in zip(*faults, strict=True))
+        found.wrong.append(WrongUnit(int(units["position"][i]), int(units["phy_offset"][i]), expected, actual))
     return found
 
 

@@ -16,12 +16,13 @@ from schemas.finding_codes import Code
 from schemas.rows import MATCH_DIFFERS, MATCH_EQUAL, MATCH_MISSING, MATCH_NONE, MATCH_SHIFTED, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
+from store_io.base.findings import Findings
 from store_io.base.java_compat import MAX_LONG, decode_utf8, int64, string_hash
 from store_io.broker.releases import DEFAULT_DELAY_LEVELS, parse_delay_levels
 from store_io.log.entries.queue_store import ExtUnits, QueueEntries, QueueStore, is_used
 from store_io.log.records.message_columns import SCHEDULE
 from store_io.log.records.segment_items import FAR, KIND_BATCH
-from store_io.log.scan.segment_findings import Findings, Span, message_finding
+from store_io.log.scan.segment_findings import Span, message_finding
 
 BATCH_CONSTANTS = (("compacted", -1), ("reserved", 0))  # what every entry holds, whatever its message
 ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues

@@ -7,7 +7,7 @@
 * `resync`: the next valid message after damage.
 * `segment_edges`, `segment_times`: a segment's two ends; its store times.
 * `odd_headers`: valid messages that are unusual, torn copies among them.
-* `segment_findings`: a bounded collection of findings.
+* `segment_findings`: the place of a finding, and a finding on one message.
 * `dataset_rows`, `row_texts`: the accepted messages as rows.
 * `stored_runs`: summaries on their way to the driver, and those of which the driver holds no runs.
 """

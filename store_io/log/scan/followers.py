@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from schemas.rows import Extent, QueueKey, SegmentSummary
+from store_io.base.findings import Findings
 from store_io.broker.message_verdict import Verdict
 from store_io.log.records.message_columns import Columns
-from store_io.log.scan.segment_findings import Findings
 from store_io.source.byte_source import ByteSource
 from store_io.source.segment_window import SegmentWindow
 

@@ -21,12 +21,13 @@ from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
 from schemas.rows import NOTE, Finding, QueueKey, SegmentSummary, TornProperties
 from schemas.severity_cases import Case, severity_in
+from store_io.base.findings import Findings
 from store_io.base.java_compat import decode_utf8
 from store_io.broker import header_faults as faults
 from store_io.log.records import bridges
 from store_io.log.records.message_columns import HAS_INNER, INNER_ALONE
 from store_io.log.records.message_decode import field_place, host_text
-from store_io.log.scan.segment_findings import Findings, Span, message_finding
+from store_io.log.scan.segment_findings import Span, message_finding
 from store_io.source.segment_window import SegmentWindow
 
 NEIGHBOURS = 2  # messages of one other host, on either side of a single one, that make it odd

@@ -31,6 +31,7 @@ from schemas.rows import (
     SegmentSummary,
 )
 from store_io.base.errors import StoreChanged, StoreError
+from store_io.base.findings import Findings
 from store_io.broker.fenced_broker import THROWS, judged
 from store_io.broker.message_verdict import END, HALF, VALID, Verdict, properties_fault
 from store_io.broker.releases import BrokerRules
@@ -55,7 +56,7 @@ from store_io.log.scan.odd_headers import StoreHosts, odd_header, torn_propertie
 from store_io.log.scan.other_walks import STOP_KINDS, OtherWalks
 from store_io.log.scan.resync import Resync
 from store_io.log.scan.segment_edges import edge_digest, first_record
-from store_io.log.scan.segment_findings import Findings, Span, message_finding
+from store_io.log.scan.segment_findings import Span, message_finding
 from store_io.log.scan.segment_runs import ItemRange, RunBuilder, inner_messages
 from store_io.log.scan.segment_times import StoreTimes
 from store_io.rocksdb.database import StoredDatabase
@@ -253,7 +254,7 @@ class _Scan:
         places[order] = np.arange(len(order))
         s.runs["queue"] = places[s.runs["queue"]]
         s.first_store_time, s.last_store_time = self.runs.store_times
-        s.findings, s.findings_dropped = self.findings.ordered(), self.findings.dropped
+        s.findings = self.findings.ordered()
         s.others = self.others.answers()
         return s
 

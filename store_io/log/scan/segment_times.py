@@ -10,9 +10,9 @@ import numpy as np
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
+from store_io.base.findings import Findings
 from store_io.log.records.message_columns import ROW_DTYPE
 from store_io.log.records.message_decode import field_place
-from store_io.log.scan.segment_findings import Findings
 from store_io.log.scan.segment_runs import TOLERANCE_MS
 
 CLOCK_STEP_MS = 3_600_000  # at a segment's first or last message, where one neighbour is missing: more is no clock step

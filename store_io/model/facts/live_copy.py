@@ -10,9 +10,9 @@ import numpy as np
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from schemas.store_names import COMMITLOG
-from store_io.base.ranges import union
 from store_io.base.wording import count_text
 from store_io.model import log_map as lm
+from store_io.model.lost_entries import lost_places
 from store_io.model.queue_leftovers import LeftoverResult
 
 COVERAGE = 0.8  # of the bytes beyond the log's end; entries that cover less were copied at different moments
@@ -105,19 +105,14 @@ class QueuesAhead:
 
 def queues_ahead(results: Iterable[LeftoverResult], log: lm.LogMap) -> QueuesAhead | None:
     """Return what entries beyond the log's last message show; None without such entries."""
-    beyond = {
-        (phy, phy + size)
-        for result in results
-        for _, phy, size, kind in result.lost
-        if kind in (lm.BEYOND, lm.UNWRITTEN) and phy >= log.data_end
-    }
+    places = lost_places(results, log, (lm.BEYOND, lm.UNWRITTEN)).values()
+    beyond = [at for at in places if at.bounds[0] >= log.data_end]
     if not beyond:
         return None
-    covered = union(beyond)
-    first = min(log.data_end, covered[0][0])
-    with_holes = sum(b - a for a, b in covered) < COVERAGE * (covered[-1][1] - first)
+    first, end = min(at.bounds[0] for at in beyond), max(at.bounds[1] for at in beyond)
+    with_holes = sum(at.bytes for at in beyond) < COVERAGE * (end - min(log.data_end, first))
     begins = log.data_end if _zeros_after(log) else log.end if _full(log) else -1
-    return QueuesAhead(len(beyond), with_holes, covered[0][0] == begins)
+    return QueuesAhead(sum(at.count for at in beyond), with_holes, first == begins)
 
 
 def live_copy(ahead: QueuesAhead | None, unclean: bool, flushed_further: bool, holes: Finding | None) -> LiveCopy:

@@ -115,6 +115,10 @@ def _messages_in(
             place = int(np.searchsorted(starts, phy, side="right")) - 1
             if place >= 0 and phy < ends[place]:
                 counts[place] += 1
+        for more in result.lost_more:
+            place = int(np.searchsorted(starts, more.start, side="right")) - 1
+            if more.start > last.get(result.key, -1) and place >= 0 and more.end <= ends[place]:
+                counts[place] += more.count
     return [int(count) for count in counts]
 
 

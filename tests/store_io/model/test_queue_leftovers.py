@@ -13,8 +13,10 @@ from schemas.advice import Cause
 from schemas.entries import STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import NOTE, QueueKey
 from store_io.audit.audit_store import StoreAudit
+from store_io.base.findings import Findings
 from store_io.base.tasks import run_task
 from store_io.log.entries.stored_entries import EntryReader
+from store_io.model import queue_leftovers
 from store_io.model.audit_request import AuditRequest
 from store_io.model.queue_leftovers import DatabaseEntries, LeftoverTask
 from store_io.source.byte_source import StoreLocation
@@ -64,9 +66,9 @@ def test_entries_of_a_database_are_asked_for_in_ranges(monkeypatch: pytest.Monke
     assert asked == [(1, 10), (5001, 5002)]
 
 
-def numbered(root: Path, *numbers: int) -> Store:
+def numbered(root: Path, *numbers: int, queue_file: int = 800) -> Store:
     """A store with one queue whose messages have these queue offsets."""
-    builder = StoreBuilder("5.3.3", Sizes(segment=1024, queue_file=800))
+    builder = StoreBuilder("5.3.3", Sizes(segment=1024, queue_file=queue_file))
     for number in numbers:
         builder.put(Message("T", 0, b"body %d" % number * 9, queue_offset=number))
     return builder.write(root)
@@ -89,3 +91,22 @@ def test_an_entry_that_leads_below_the_logs_minimum(tmp_path: Path) -> None:
         f for f in product.audit(store.root, "5.3.3", store.broker_conf).findings if f.code == "queue_entry_below_minimum"
     )
     assert (found.start, found.end, found.queue_offset) == (400, 420, 20)
+
+
+@pytest.mark.parametrize("notes", [9, 10, 11, 100])
+@pytest.mark.parametrize("faults", [1, 9, 10, 11, 100])
+def test_no_number_of_notes_hides_a_fault_behind_them(
+    notes: int, faults: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_leftovers, "Findings", lambda: Findings(10))
+    store = numbered(tmp_path / "s", *range(0, 2 * notes + 1, 2), queue_file=20_000)
+    (path,) = damage.queue_files(store, "T", 0)
+    own = [path.read_bytes()[20 * number :][:20] for number in range(notes + 1)]
+    answered = [own[0], *(entry for entry in own[1:] for _ in range(2))]  # as a salvage repair answers what is asked for between
+    damage.overwrite(path, 0, b"".join(answered))
+    for _ in range(faults):
+        damage.cq_append(store, "T", 0, -5, 77)
+    outcome = product.audit(store.root, "5.3.3", store.broker_conf).outcome
+    told = {code: sum(f.count for f in outcome.findings if f.code == code) for code in {f.code for f in outcome.findings}}
+    assert (outcome.exit_code, told["queue_entry_invalid"]) == (10, faults)
+    assert told["queue_position_answered"] + outcome.findings_dropped.get("queue_position_answered", 0) == notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -52,6 +53,16 @@ def test_anything_else_keeps_the_store_out() -> None:
     assert verdict([finding("index_entry_wrong")]).exit_code == 10
     assert verdict([finding("commitlog_damaged", LOSS)]).exit_code == 20
     assert verdict([finding("queue_entry_missing")]).exit_code == 10
+
+
+def test_what_a_bound_only_counts_keeps_the_store_out_too() -> None:
+    before = [replace(finding("message_lost"), more=3)]
+    for more, stays in ((2, True), (3, True), (4, False), (30, False)):
+        found = verdict([replace(finding("message_lost"), more=more)], before=before)
+        assert found.consistent == stays and [row["more"] for row in found.kept] == [more] * stays
+    made = Rebuilt([QueuePlan(("T", 0), "consumequeue/T/0", moved=[{"phy_offset": 7}, {"phy_offset": 8}])])
+    for more, stays in ((0, True), (1, True), (2, False), (20, False)):
+        assert verdict([replace(finding("queue_entry_shifted"), more=more)], made=made).consistent == stays
 
 
 def test_a_message_that_was_moved_may_look_shifted_and_its_queue_short() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding, SegmentSummary
 from store_io.audit.checks.lost_messages import lost_findings
 from store_io.broker.releases import Setting, broker_rules
 from store_io.model import log_map as lm
 from store_io.model.facts.live_copy import LiveCopy
+from store_io.model.lost_entries import LostStretch
 from store_io.model.queue_leftovers import LeftoverResult
 
 SEGMENT = 100_000
@@ -18,10 +21,12 @@ EXTENTS = [
 ]
 
 
-def found(*queues: tuple[str, list[tuple[int, int, int, int]]]) -> list[Finding]:
+def found(
+    *queues: tuple[str, list[tuple[int, int, int, int]]], more: Mapping[str, list[LostStretch]] | None = None
+) -> list[Finding]:
     rules = broker_rules("5.3.3", {"mappedFileSizeCommitLog": Setting(SEGMENT, "inferred")})
     segment = SegmentSummary("commitlog/00000000000000000000", 0, SEGMENT, extents=EXTENTS)
-    results = [LeftoverResult((topic, 0), lost=lost) for topic, lost in queues]
+    results = [LeftoverResult((topic, 0), lost=lost, lost_more=(more or {}).get(topic, [])) for topic, lost in queues]
     return lost_findings(results, [segment], lm.log_map([segment], SEGMENT), LiveCopy(), rules)
 
 
@@ -40,3 +45,21 @@ def test_many_side_by_side_are_one_range_with_their_number() -> None:
         (40_000, 40_070, 40_000, "A", 500, 1),
     ]
     assert mixed[0].expected == "200 messages (20,000 bytes) that 2 ConsumeQueues have"
+
+
+def test_beyond_the_bound_a_place_has_its_whole_number_and_range() -> None:
+    listed = [(n, 60_000 + 100 * n, 100, lm.UNWRITTEN) for n in range(30)]
+    more = LostStretch(lm.UNWRITTEN, 60_000, 30, 63_000, 90_000, 270, 27_000, 270)
+    (told,) = found(("A", listed), more={"A": [more]})
+    assert (told.start, told.end, told.count, told.topic) == (60_000, 90_000, 300, "A")
+    assert told.expected == "300 messages (30,000 bytes) that a ConsumeQueue has"
+
+
+def test_each_segment_after_the_last_one_is_named_with_its_number() -> None:
+    listed = [(n, SEGMENT + 100 * n, 100, lm.BEYOND) for n in range(30)]
+    more = [LostStretch(lm.BEYOND, n * SEGMENT, 30, n * SEGMENT, n * SEGMENT + 500, n, 100 * n, n + 1) for n in (1, 2, 3)]
+    told = [(f.code, f.file, f.count, f.message) for f in found(("A", listed), more={"A": more})]
+    assert told == [
+        ("segment_missing", f"commitlog/{SEGMENT * n:020d}", count, f"queue entries lead to at least {text} of this segment")
+        for n, count, text in ((1, 31, "31 messages"), (2, 2, "2 messages"), (3, 3, "3 messages"))
+    ]

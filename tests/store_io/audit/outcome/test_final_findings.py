@@ -8,11 +8,11 @@ import pytest
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.outcome import final_findings as final
 from store_io.audit.outcome.final_findings import completed, final_findings
 from store_io.base import packed
-from tests.support.handmade.evidence import copy_of, evidence_of, segment
+from tests.support.handmade.evidence import copy_of, evidence_of
 
 OWN = Advice(Step.OTHER_COPY)
 
@@ -52,12 +52,9 @@ def test_a_range_ends_where_its_file_does(start: int, end: int, told: tuple[int,
 def test_of_too_many_the_most_severe_are_told_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(final, "MAX_FINDINGS", 2)
     severities = {"a": NOTE, "b": LOSS, "c": REBUILDABLE}
-    findings = [Finding("queue_file_empty", name, severity=severity, count=7) for name, severity in severities.items()]
-    summaries = {("T", 0): QueueSummary(("T", 0), findings_dropped={"queue_file_empty": 4})}
-    index = {"i": IndexFileSummary("i", 1, findings_dropped={"index_slot_wrong": 3})}
-    facts = {"queues": summaries, "index": index, "segments": [segment(0, findings_dropped={"index_slot_wrong": 2})]}
-    told, dropped = final_findings(evidence_of(**facts), findings)
-    assert [f.file for f in told] == ["b", "c"] and dropped == {"index_slot_wrong": 5, "queue_file_empty": 4 + 7}
+    findings = [Finding("queue_file_empty", name, severity=severity, count=7, more=4) for name, severity in severities.items()]
+    told, dropped = final_findings(evidence_of(), findings)
+    assert [f.file for f in told] == ["b", "c"] and dropped == {"queue_file_empty": 3 * 4 + 7}
 
 
 def test_very_many_are_put_in_order_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

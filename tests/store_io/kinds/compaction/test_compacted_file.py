@@ -10,14 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
-from schemas.finding_codes import Code
-from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, MappedFile
+from schemas.rows import LOSS, NOTE, REBUILDABLE, MappedFile
 from store_io.broker.releases import broker_rules
 from store_io.kinds.compaction.compacted_file import (
-    MAX_FINDINGS,
     CompactedFileSummary,
     CompactedFileTask,
-    _add,
     scan_compacted_file,
 )
 from store_io.kinds.compaction.log_messages import LogFiles
@@ -176,13 +173,3 @@ def test_any_bytes(log: bytes, entries: bytes, cut: int, tmp_path_factory: pytes
     change(store, 1, 0, (made.entries[0][:cut] + entries)[:ENTRIES_FILE], 0)
     found = scan(store, 0, last=True)
     assert found.problem is None and all(f.start is None or 0 <= f.start < (f.end or 0) <= LOG_FILE for f in found.findings)
-
-
-def test_a_loss_is_kept_after_any_number_of_notes() -> None:
-    found = CompactedFileSummary(("T", 0))
-    for severity in (NOTE, LOSS):
-        for number in range(MAX_FINDINGS + 5):
-            _add(found, Finding(Code.COMPACTED_RECORD_DAMAGED, "f", 100 * number, 100 * number + 50, severity))
-    kept = [finding.weight for finding in found.findings]
-    assert (kept.count(NOTE), kept.count(LOSS)) == (MAX_FINDINGS, MAX_FINDINGS)
-    assert found.findings_dropped == {Code.COMPACTED_RECORD_DAMAGED: 10}

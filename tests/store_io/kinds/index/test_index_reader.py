@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -257,7 +258,30 @@ def test_a_bounded_number_of_findings_is_kept(scan: Scan, monkeypatch: pytest.Mo
     for number in range(1, 40):
         struct.pack_into(">i", data, entry_position(SLOTS, number), rng.randrange(1 << 31))
     found = scan(bytes(data))
-    assert len(found.findings) <= 5 and sum(found.findings_dropped.values())
+    kept = Counter(f.code for f in found.findings)
+    assert max(kept.values()) == 5 and sum(f.more for f in found.findings)
+
+
+@pytest.mark.parametrize("zeros", [0, 9, 10, 11, 100])
+@pytest.mark.parametrize("links", [1, 9, 10, 11, 100])
+def test_no_number_of_unflushed_slots_hides_a_broken_link(
+    scan: Scan, zeros: int, links: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_reader, "MAX_FINDINGS", 10)
+    monkeypatch.setattr(index_reader, "FAULTS_TOGETHER", 16)
+    monkeypatch.setattr(index_reader, "REPLAY_BYTES", 90)
+    writer = Writer(500, 3000).fill(1500)
+    data = bytearray(writer.data)
+    used = [slot for slot in range(500) if data[40 + 4 * slot : 44 + 4 * slot] != bytes(4)]
+    for slot in used[:zeros]:
+        data[40 + 4 * slot : 44 + 4 * slot] = bytes(4)
+    linked = [n for n in range(1, 1501) if any(data[entry_position(500, n) + 16 : entry_position(500, n) + 20])]
+    for number in linked[: 2 * links : 2]:
+        data[entry_position(500, number) + 16] = 0x7F
+    found = scan(bytes(data), 500, 3000, newest=True, unclean=True).findings
+    told = {code: sum(f.count + f.more for f in found if f.code == code) for code in {f.code for f in found}}
+    assert told == {"index_chain_broken": links} | ({"index_part_flushed": zeros} if zeros else {})
+    assert sum(f.code == "index_chain_broken" for f in found) == min(links, 10)
 
 
 def test_a_file_of_another_length_is_not_looked_into(scan: Scan, tmp_path: Path) -> None:
@@ -304,6 +328,7 @@ def test_zeros_count_as_a_hole_does(scan: Scan, tmp_path: Path) -> None:
 
 def test_chains_are_followed_across_windows(scan: Scan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_reader, "WINDOW_BYTES", 90)
+    monkeypatch.setattr(index_reader, "REPLAY_BYTES", 90)
     data = bytearray(Writer().fill(37).data)
     assert not scan(bytes(data)).findings
     at = entry_position(SLOTS, 30) + 19
@@ -328,6 +353,7 @@ def test_following_chains_forwards_accepts_what_following_them_back_does(
     task = index_task(damaged_file(tmp_path_factory.mktemp("store"), keys, damages), newest=True)
     with pytest.MonkeyPatch.context() as changes:
         changes.setattr(index_reader, "WINDOW_BYTES", window)
+        changes.setattr(index_reader, "REPLAY_BYTES", window)
         forwards = scan_index_file(task)
         changes.setattr(ChainsOnTheWay, "used", lambda self, count: None)
         back = scan_index_file(task)

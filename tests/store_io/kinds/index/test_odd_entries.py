@@ -11,15 +11,15 @@ import pytest
 
 from schemas import commitlog_layout
 from schemas.finding_codes import Code
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, NOTE, Extent
 from store_io.audit.audit_store import StoreAudit
+from store_io.base.findings import Findings
 from store_io.broker.message_verdict import VALID
 from store_io.kinds.index import odd_entries
 from store_io.kinds.index.odd_entries import NEAR_BYTES, MessageKeys, OddEntries
 from store_io.log.entries.index_entries import IndexFileRef
 from store_io.log.records.message_columns import Columns
 from store_io.log.scan.followers import SegmentPlace
-from store_io.log.scan.segment_findings import Findings
 from store_io.log.scan.segment_scan import SegmentTask, _Scan
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation, open_source
@@ -39,11 +39,11 @@ def no_columns(_: int) -> Columns:
     return Columns(1, True)
 
 
-def told(entries: list[tuple[int, int, int, int]], dropped: int = 0) -> tuple[list[tuple[str, int]], dict[str, int]]:
+def told(entries: list[tuple[int, int, int, int]]) -> list[tuple[str, int]]:
     odd, findings = OddEntries([FILE], PLACE, MessageKeys(PLACE, no_message, no_columns)), Findings()
-    odd.add(entries, dropped)
+    odd.add(entries, findings)
     odd.judge(EXTENTS, findings)
-    return [(f.code, f.count) for f in findings.ordered()], findings.dropped
+    return [(f.code, f.count) for f in findings.ordered()]
 
 
 def test_neighbours_of_one_kind_are_one_finding() -> None:
@@ -54,15 +54,33 @@ def test_neighbours_of_one_kind_are_one_finding() -> None:
         (Code.INDEX_ENTRY_BEYOND_END, 2),
         (Code.INDEX_ENTRY_DANGLING, 1),
     ]
-    assert told(entries) == (found, {})
+    assert told(entries) == found
 
 
-def test_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(odd_entries, "MAX_ODD", 2)
-    odd = OddEntries([FILE], PLACE, MessageKeys(PLACE, no_message, no_columns))
-    odd.add([(0, 1, 1010, 5), (0, 2, 1020, 5)], 3)
-    assert odd.room == 0
-    assert told([(0, 1, 1010, 5)], 3) == ([(Code.INDEX_ENTRY_DANGLING, 1)], {Code.INDEX_ENTRY_DANGLING: 3})
+@pytest.mark.parametrize("number", [9, 10, 11, 100])
+def test_what_is_too_much_is_not_compared_and_no_fault(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(odd_entries, "MAX_ODD", 10)
+    odd, findings = OddEntries([FILE], PLACE, MessageKeys(PLACE, no_message, no_columns)), Findings()
+    odd.add([(0, n, 1010, 5) for n in range(1, number + 1)], findings)
+    odd.judge(EXTENTS, findings)
+    faults, passed = findings.found[:1], findings.found[1:]
+    assert odd.gave_up == (number >= 10) and [(f.code, f.count, f.more) for f in faults] == [
+        (Code.INDEX_ENTRY_DANGLING, min(number, 10), 0)
+    ]
+    said = f"{number - 10} {'entry' if number == 11 else 'entries'} and 0 keys of messages in commitlog/0 were not compared"
+    assert [(f.weight, f.message.startswith(said)) for f in passed] == [(NOTE, True)] * (number > 10)
+
+
+def test_any_number_of_repeated_keys_leaves_room_for_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(odd_entries, "MAX_ODD", 10)
+    keys = MessageKeys(PLACE, no_message, no_columns)
+    monkeypatch.setattr(keys, "look_at", lambda phy: (frozenset([7]), 90))
+    odd, findings = OddEntries([FILE], PLACE, keys), Findings()
+    odd.add([(0, n, 1010, 7) for n in range(1, 101)], findings)
+    odd.add([(0, 101, 3000, 5)], findings)
+    odd.judge(EXTENTS, findings)
+    assert not odd.gave_up and sum(f.count for f in findings.found if f.code == Code.INDEX_ENTRY_DUPLICATE) == 100
+    assert [f.count for f in findings.found if f.code == Code.INDEX_ENTRY_BEYOND_END] == [1]
 
 
 def test_the_keys_of_a_message_are_looked_up_once_and_of_this_segment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,12 +125,10 @@ def test_messages_that_are_decoded_together_have_the_same_keys(tmp_path: Path, m
         for near in (len(entries), 4):
             monkeypatch.setattr(odd_entries, "NEAR_ENTRIES", near)
             odd, found = OddEntries([FILE], place, keys), Findings()
-            odd.add(entries, 0)
+            odd.add(entries, found)
             odd.judge([Extent(EXTENT_MESSAGE, 0, task.size)], found)
-            findings.append((found.ordered(), found.dropped, len(looks)))
+            findings.append((found.ordered(), len(looks)))
             looks.clear()
-    (one, dropped, many), (other, also_dropped, few) = findings
-    assert (
-        one == other and dropped == also_dropped and {f.code for f in one} >= {Code.INDEX_ENTRY_WRONG, Code.INDEX_ENTRY_DUPLICATE}
-    )
+    (one, many), (other, few) = findings
+    assert one == other and {f.code for f in one} >= {Code.INDEX_ENTRY_WRONG, Code.INDEX_ENTRY_DUPLICATE}
     assert many > 200 and few < many / 4, "only those rolled back are looked at one by one"

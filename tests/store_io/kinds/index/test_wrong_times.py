@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from schemas.finding_codes import Code
+from store_io.base.findings import Findings
 from store_io.kinds.index.odd_entries import WrongTimes
 from store_io.log.entries.index_entries import IndexFileRef
-from store_io.log.scan.segment_findings import Findings
 
 FILE = IndexFileRef("index/f", 4096, 0, 900, 1_700_000_000_000, 60, 3, 100)
 

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, MappedFile
+from store_io.base.findings import Findings
+from store_io.kinds.timers import timer_task
 from store_io.kinds.timers.timer_files import TimerCheck
 from store_io.kinds.timers.timer_task import TimerFiles, TimerTask, read_timer_files
 from store_io.source.byte_source import StoreLocation
@@ -192,13 +194,15 @@ def test_links_beyond_the_limit_are_counted_and_blamed_for_nothing(tmp_path: Pat
     assert not found.findings and found.links_unread == 6
 
 
-def test_findings_beyond_the_limit_are_counted_in_the_last(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [1000, 251, 250, 249, 25])
+def test_findings_beyond_the_limit_are_counted(tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timer_task, "Findings", lambda: Findings(most))
     timers = many(250, per_slot=1)
     timers.write(tmp_path)
     size = (tmp_path / "timerwheel").stat().st_size
     with open(tmp_path / "timerwheel", "wb") as wheel:
         wheel.truncate(size)
     found = read(tmp_path, timers)
-    assert len(found.findings) == 100 and sum(f.count for f in found.findings) == 250
+    assert len(found.findings) == min(most, 250) and sum(f.count + f.more for f in found.findings) == 250
     assert not len(found.reach.slot)  # a start that begins at the first file makes all slots anew
     assert len(read(tmp_path, timers, begin=2 * LOG_BYTES).reach.slot) == 200

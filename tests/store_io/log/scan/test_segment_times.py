@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from schemas.rows import NOTE
+from store_io.base.findings import MAX_FINDINGS, Findings
 from store_io.log.records.message_columns import ROW_DTYPE
-from store_io.log.scan.segment_findings import MAX_FINDINGS, Findings
 from store_io.log.scan.segment_runs import TOLERANCE_MS
 from store_io.log.scan.segment_times import CLOCK_STEP_MS, StoreTimes
 

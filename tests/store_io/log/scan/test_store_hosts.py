@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from store_io.base.findings import Findings
 from store_io.log.records.message_columns import ROW_DTYPE
 from store_io.log.scan.odd_headers import StoreHosts
-from store_io.log.scan.segment_findings import Findings
 
 ONE, OTHER, ODD = 1, 2, 3
 
