@@ -347,6 +347,7 @@ class QueueSummary:
     # audit of all files:
     used: list[tuple[int, int]] = field(default_factory=list)  # ranges of entry numbers with a non-zero entry, ascending
     used_end: int = 0  # entry number after the last non-zero entry
+    zeros_among_used: int = 0  # entries in `used` that are zero: beyond a bound of ranges their places are not kept
     expired_end: int = 0  # entry number after the leading pre-blank and expired (below the CommitLog minimum) entries
     findings: list[Finding] = field(default_factory=list)
     digests: dict[str, str] = field(default_factory=dict)  # path -> digest
@@ -355,9 +356,14 @@ class QueueSummary:
     bytes_read: int = 0
     problem: Gap | None = None
 
+    @property
+    def entries(self) -> int:
+        """Return how many entries are not zero."""
+        return sum(end - start for start, end in self.used) - self.zeros_among_used
+
     def weight(self) -> int:
         """Return how many things it holds, of those of which there may be many."""
-        return len(self.digests) + len(self.findings)
+        return len(self.digests) + len(self.findings) + len(self.used)
 
 
 @dataclass

@@ -141,7 +141,8 @@ def elected(broker: FencedBroker) -> Fenced:
         with suppress(Refused):  # the broker logs it, asks the controller again, and is not fenced then
             broker.correct_minimums()
     outcome = elect(broker.epochs, broker.max_offset(), truncated)
-    return Fenced(confirm, broker.epochs, outcome, broker.memory(), cut_at)
+    cut_log = cut_at is not None and cut_at >= 0  # else there is no log: only queues are cut
+    return Fenced(confirm, broker.epochs, outcome, broker.memory(), cut_at if cut_log else None)
 
 
 def _dispatch(broker: FencedBroker, at: int, end: int) -> tuple[int, Refusal | None]:

@@ -23,7 +23,7 @@ from schemas.rows import Finding, MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.findings import Findings
 from store_io.base.ranges import union
-from store_io.log.entries.file_entries import entry_address, read_entries
+from store_io.log.entries.file_entries import FilesAt, entry_address, read_entries
 from store_io.log.entries.stored_entries import EntryReader, plain_entries
 from store_io.model import log_map as lm
 from store_io.model.lost_entries import LostEntries, LostEntry, LostStretch
@@ -151,6 +151,14 @@ class _Kinds:
     lost: np.ndarray
 
 
+def _zero(rows: np.ndarray) -> np.ndarray:
+    """Say which entries have no byte that is not zero."""
+    found = np.ones(len(rows), bool)
+    for name in rows.dtype.names or ():
+        found &= rows[name] == 0
+    return found
+
+
 class Numbers:
     """Ascending ranges of entry numbers, to be asked for many numbers at once."""
 
@@ -185,6 +193,7 @@ class _Look:
         answered = valid & ~blank & ~awaited & self._answers(numbers, rows)
         lost = valid & ~blank & ~answered & np.isin(where, (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND)) & ~awaited
         code = np.full(len(rows), _NOTHING, np.int8)
+        there = self._task.database is not None or ~_zero(rows)  # of very many ranges in files some hold zeros: no entries
         code[awaited & ~blank & (where != lm.UNREAD)] = _WRONG  # one that leads to what was not read may be right
         code[~awaited & ~valid] = _INVALID
         code[~awaited & blank] = _PRE_BLANK
@@ -193,7 +202,7 @@ class _Look:
         after_data = (where == lm.UNWRITTEN) & (phy >= log.data_end)
         code[~awaited & valid & ~blank & (after_data | (where == lm.BEYOND))] = _BEYOND_END
         code[answered] = _ANSWERED
-        return _Kinds(code, where, lost)
+        return _Kinds(np.where(there, code, _NOTHING), where, lost)
 
     def _answers(self, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Say which entries have no message and are as a repair writes them in such a place.
@@ -259,7 +268,7 @@ class FileEntries:
     """The entries of a queue in files."""
 
     def __init__(self, source: ByteSource, task: LeftoverTask):
-        self._source, self._files, self._batch = source, task.files, task.batch
+        self._source, self._files, self._batch = source, FilesAt(task.files), task.batch
 
     def parts(self, ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         held = Numbers(ranges)
@@ -282,12 +291,11 @@ class FileEntries:
         unit = layout.BATCH_ENTRY_BYTES if self._batch else layout.ENTRY_BYTES
         at = 0
         while at < count:
-            path, position = entry_address(self._files, first + at, self._batch)
-            file = next(f for f in self._files if f.path == path)
+            file, position = entry_address(self._files, first + at, self._batch)
             n = min(count - at, (file.size - position) // unit)
             if n <= 0:
                 return
-            yield n, path, position, position + n * unit
+            yield n, file.path, position, position + n * unit
             at += n
 
     def close(self) -> None: ...

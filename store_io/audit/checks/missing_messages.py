@@ -17,7 +17,7 @@ import numpy as np
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, RUN_QUEUE, Finding, QueueKey, Row
-from store_io.base.ranges import Ranges, total
+from store_io.base.ranges import Ranges
 from store_io.base.wording import count_text
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.kinds.config.config_kind import CONFIG
@@ -146,7 +146,7 @@ def of_an_empty_log(evidence: Evidence) -> tuple[int, bool]:
     ends = _offsets(evidence)
     for key, queue in evidence.queues.items():
         if not key[0].startswith(LMQ_PREFIX):
-            shown = total([(start, end) for start, end in queue.used])
+            shown = queue.entries
             beyond = max(0, ends.pop(key, 0) - queue.used_end)
             number, more = number + shown + beyond, more or beyond > 0
     return number + sum(ends.values()), more or bool(ends) or not number

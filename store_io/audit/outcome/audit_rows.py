@@ -253,7 +253,11 @@ def _queues(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[_Queue]
             if summary is not None and not summary.problem
             else [],
             log_messages=sum(counts.values()) if log_read else None,
-            disk=_Disk(total(union(summary.used)) if summary else 0, summary.used_end if summary else 0) if disk_read else None,
+            disk=_Disk(
+                total(union(summary.used)) - summary.zeros_among_used if summary else 0, summary.used_end if summary else 0
+            )
+            if disk_read
+            else None,
             log=_log_of(runs) if len(runs) and log_read else None,
             both=_Both(*matches, unexpected[key]) if disk_read and log_read else None,
             load=load.get(key),

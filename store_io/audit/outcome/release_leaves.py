@@ -7,8 +7,10 @@ index file with a disagreement is rebuilt from the log, not patched.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep, Row
@@ -20,6 +22,7 @@ from store_io.model.queue_runs import message_runs, messages_in
 from store_io.wording.refusals import refusal_sentence
 
 _STEP = [each.name for each in fields(PlanStep)]
+_begin = attrgetter("base_offset")
 
 
 def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
@@ -98,12 +101,12 @@ def _blocked_steps(evidence: Evidence) -> list[PlanStep]:
 
 
 def _valid_from(evidence: Evidence, start: int, end: int | None = None) -> tuple[int, int]:
-    """Return (messages, bytes) of valid messages with a position in [start, end)."""
+    """Return (messages, bytes) of valid messages with a position in [start, end); without an end, in one segment."""
     messages = size = 0
-    for segment in evidence.segments:
-        if segment.base_offset + segment.size <= start or end is not None and segment.base_offset >= end:
-            continue
-        if end is None and segment.base_offset != start:
+    segments = evidence.segments  # by their begin
+    low = bisect_left(segments, start, key=_begin) if end is None else 0
+    for segment in segments[low : bisect_left(segments, start + 1 if end is None else end, key=_begin)]:
+        if segment.base_offset + segment.size <= start:
             continue
         rows = message_runs(segment, start - segment.base_offset)
         messages += messages_in(rows)

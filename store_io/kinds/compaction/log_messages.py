@@ -23,7 +23,7 @@ from store_io.base.errors import StoreError
 from store_io.base.java_compat import is_blank
 from store_io.base.wording import count_text
 from store_io.broker.message_verdict import AUDIT_RULES, Message
-from store_io.log.entries.file_entries import read_entries
+from store_io.log.entries.file_entries import FilesAt, read_entries
 from store_io.log.records.message_decode import decode_message
 from store_io.source.byte_source import ByteSource, OpenFiles
 
@@ -47,6 +47,7 @@ class LogMessages:
     def __init__(self, source: ByteSource, files: LogFiles):
         self._source, self._files = source, files
         self._open = OpenFiles(source)
+        self._queue_files = FilesAt(files.queue_files)
         self._starts = np.array([f.start for f in files.segments], np.int64)
         self._first, self._rows = 0, np.zeros(0, ENTRY_DTYPE)
         self.bytes_read = 0
@@ -67,7 +68,7 @@ class LogMessages:
     def entries(self, first: int, last: int) -> np.ndarray:
         """Return entries [first, last) of the queue; a missing entry is zeros. The caller bounds the range."""
         try:
-            rows = read_entries(self._source, self._files.queue_files, first, last)
+            rows = read_entries(self._source, self._queue_files, first, last)
         except StoreError:
             return np.zeros(max(0, last - first), ENTRY_DTYPE)
         self.bytes_read += rows.nbytes

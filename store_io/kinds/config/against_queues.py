@@ -15,6 +15,7 @@ from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
 from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in
+from store_io.base.findings import Findings
 from store_io.base.packed import PackedMap, items_of
 from store_io.base.times import time_text
 from store_io.base.wording import count_text, names_text, seen
@@ -27,12 +28,11 @@ from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_runs import messages_in
 
-MAX_NARROW_TOPICS = 1000
 MAX_TOPICS = 1000  # each as a finding; the others are one together
 
 
-def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
-    """Yield queues that a topic's numbers leave out: nobody reads or writes them."""
+def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> list[Finding]:
+    """Return queues that a topic's numbers leave out: nobody reads or writes them."""
     config = evidence.copy[CONFIG].tables
     beyond: dict[str, list[QueueKey]] = defaultdict(list)
     for key in held:
@@ -41,15 +41,17 @@ def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[
             if key[1] >= max(topic.get("readQueueNums", 0), topic.get("writeQueueNums", 0)):
                 beyond[key[0]].append(key)
     file = config.read_from.get(TOPICS, TOPICS)
-    for name, keys in sorted(beyond.items())[:MAX_NARROW_TOPICS]:
+    found = Findings()
+    for name, keys in sorted(beyond.items()):
         count = sum(held[key] for key in keys)
         row = (config.topics or {})[name]
-        yield Finding(
+        found.add(Finding(
             Code.QUEUE_BEYOND_TOPIC, file, *evidence.copy.entry_range(file), topic=name, queue_id=min(key[1] for key in keys),
             count=count, expected=f"at most {max(row['readQueueNums'], row['writeQueueNums'])} queues",
             actual=f"{max(key[1] for key in keys) + 1} queues",
             message=f"topic {seen(name)}: {count_text(count, 'message')} in queues beyond its numbers of queues",
-        )  # fmt: skip
+        ))  # fmt: skip
+    return found.found
 
 
 def against_queues(evidence: Evidence) -> list[Finding]:

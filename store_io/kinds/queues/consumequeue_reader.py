@@ -31,7 +31,7 @@ from store_io.source.piece_digest import PieceDigest
 
 WINDOW_BYTES = 1 << 20
 FIRST_WINDOW_BYTES = 1 << 14
-MAX_RANGES = 1000
+MAX_RANGES = 1 << 16  # of used entries of one queue, kept apart
 MAX_UNIT_BYTES = 1 << 15
 
 
@@ -116,7 +116,7 @@ def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummar
     """Scan a queue; return its state after recover(), and the slots that are used. Never raises over bytes.
 
     A file that cannot be read, or that changed, gives `problem` alone. `used` holds at most MAX_RANGES ranges: holes after the
-    last but one of them are not kept apart. `deleted` names ext files too.
+    last but one of them are not kept apart, but counted. `deleted` names ext files too.
     """
     summary = QueueSummary(task.key, task.batch, files=list(task.files))
     try:
@@ -154,13 +154,17 @@ class _Audit:
         self.task, self.summary = task, summary
         self.leading = True  # nothing but pre-blank and expired entries so far
         self.ranges: list[tuple[int, int]] = []
+        self._zeros = 0  # entries of files since the last used one
 
     def window(self, first: int, data: np.ndarray, rows: np.ndarray) -> None:
         """Take entries from number `first` on, as bytes and as rows."""
         used = _nonzero_rows(data, rows)
         edges = np.flatnonzero(np.diff(np.concatenate(([False], used, [False])).view(np.int8)))
+        before = -self._zeros
         for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-            self._add(first + start, first + end)
+            self._add(first + start, first + end, start - before)
+            before = end
+        self._zeros = len(rows) - before
         if self.leading:
             expired = valid_entries(rows) & (rows["phy_offset"] < self.task.log_min)
             if not self.task.batch:
@@ -170,10 +174,17 @@ class _Audit:
                 self.summary.expired_end = first + count
             self.leading = count == len(rows)
 
-    def _add(self, start: int, end: int) -> None:
+    def hole(self, entries: int) -> None:
+        """Take so many entries of a file's hole: zeros."""
+        self.leading = False
+        self._zeros += entries
+
+    def _add(self, start: int, end: int, zeros: int) -> None:
+        """Add used entries. zeros: entries of files between them and the last used ones."""
         ranges = self.ranges
         if ranges and (start == ranges[-1][1] or start > ranges[-1][1] and len(ranges) >= MAX_RANGES):
             ranges[-1] = (ranges[-1][0], end)
+            self.summary.zeros_among_used += zeros
         else:
             ranges.append((start, end))
 
@@ -212,7 +223,7 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
                     digest.feed_zeros(skipped - at)
                 _end_prefix(facts, at, task.log_min)
                 if audit is not None:
-                    audit.leading = False
+                    audit.hole((skipped - at) // unit)
                 at, window = skipped, first_window
                 continue
             data = buffer[: min(window, file.size - at)]
@@ -347,8 +358,11 @@ def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts
 
 def _truncated(files: Sequence[MappedFile], end: int) -> tuple[list[MappedFile], list[MappedFile]]:
     """Return (files kept, files deleted) of MappedFileQueue.truncateDirtyFiles."""
-    deleted = [f for f in files if f.start + f.size > end and end < f.start]
-    return [f for f in files if f not in deleted], deleted
+    kept: list[MappedFile] = []
+    deleted: list[MappedFile] = []
+    for f in files:
+        (deleted if f.start + f.size > end and end < f.start else kept).append(f)
+    return kept, deleted
 
 
 # ---- ext files -----------------------------------------------------------------------------------------------------

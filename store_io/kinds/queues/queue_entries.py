@@ -15,7 +15,7 @@ from schemas.finding_codes import STARTS_DISPATCH, Code
 from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.base.java_compat import int64
-from store_io.base.ranges import Ranges, subtract, union
+from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.broker.loading import why_no_folder
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.queue_kind import QUEUES
@@ -202,4 +202,10 @@ def hole_findings(view: QueueView) -> list[Finding]:
         return []
     used = union(view.summary.used)
     holes = subtract([(used[0][0], used[-1][1])], union([*used, *view.missing]))
-    return [finding for hole in holes for finding in _of_entries(Code.QUEUE_ZERO_ENTRY, view, hole, "an entry", "zeros")]
+    found = [finding for hole in holes for finding in _of_entries(Code.QUEUE_ZERO_ENTRY, view, hole, "an entry", "zeros")]
+    more = view.summary.zeros_among_used - total(intersect(used, view.missing))
+    if more > 0:  # beyond the bound of ranges; those whose message has no entry are findings of their own
+        first, end = used[-1]
+        (one, *_) = _of_entries(Code.QUEUE_ZERO_ENTRY, view, (first, end), "an entry", "zeros")
+        found.append(replace(one, count=more, message="zeros among so many used entries that their places are not kept"))
+    return found

@@ -23,8 +23,7 @@ from store_io.log.entries.stored_entries import stored_rows
 from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDatabase
 from store_io.source.byte_source import StoreLocation, open_source
 
-MAX_RANGES = 1000
-MAX_FINDINGS = 1000
+MAX_RANGES = 1 << 16  # of numbers of one queue, kept apart
 SKIPS = 40  # attempts after bad bytes, each with twice the step of the one before
 
 

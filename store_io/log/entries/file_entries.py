@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -35,25 +37,49 @@ def valid_entries(rows: np.ndarray) -> np.ndarray:
 # ---- entries by number ---------------------------------------------------------------------------------------------
 
 
-def entry_address(files: Iterable[MappedFile], number: int, batch: bool = False) -> tuple[str, int]:
-    """Return (path, position) of an entry, by its number in the queue. Raises LookupError if no file holds it."""
+class FilesAt:
+    """Files of one queue, to be asked many times which of them hold a place. Each answer takes a few steps, however many files
+    there are."""
+
+    def __init__(self, files: Sequence[MappedFile]):
+        self._order = sorted(range(len(files)), key=lambda n: files[n].start)
+        self._files = files
+        self._starts = [files[n].start for n in self._order]
+        self._ends = list(accumulate((files[n].start + files[n].size for n in self._order), max))  # of it and all before it
+
+    def holding(self, start: int, end: int) -> list[MappedFile]:
+        """Return the files with bytes of [start, end) of the queue, in the order in which they were given."""
+        low, high = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        numbers = sorted(self._order[low:high]) if high - low > 1 else self._order[low:high]
+        return [file for file in (self._files[n] for n in numbers) if file.start < end and start < file.start + file.size]
+
+    def at(self, position: int) -> MappedFile | None:
+        """Return the first file that holds the byte at this position of the queue."""
+        return next(iter(self.holding(position, position + 1)), None)
+
+
+def entry_address(files: FilesAt, number: int, batch: bool = False) -> tuple[MappedFile, int]:
+    """Return (file, position) of an entry, by its number in the queue. Raises LookupError if no file holds it."""
     unit = unit_bytes(batch)
-    for file in files:
+    for file in files.holding(number * unit, (number + 1) * unit):
         first = file.start // unit
         if first <= number < first + file.size // unit:
-            return file.path, (number - first) * unit
+            return file, (number - first) * unit
     raise LookupError(f"no file holds entry {number}")
 
 
-def read_entries(source: ByteSource, files: Sequence[MappedFile], first: int, last: int, batch: bool = False) -> np.ndarray:
+def read_entries(
+    source: ByteSource, files: Sequence[MappedFile] | FilesAt, first: int, last: int, batch: bool = False
+) -> np.ndarray:
     """Return entries [first, last) of a queue as ENTRY_DTYPE or BATCH_DTYPE; zeros for an entry that no file holds.
 
-    If files overlap (a name twice), the first one counts. The caller bounds the range.
+    files: `FilesAt` for whoever asks many times. If files overlap (a name twice), the first one counts. The caller bounds the
+    range.
     """
     unit = unit_bytes(batch)
     rows = np.zeros(max(0, last - first), BATCH_DTYPE if batch else ENTRY_DTYPE)
     filled = np.zeros(len(rows), bool)
-    for file in files:
+    for file in files.holding(first * unit, last * unit) if isinstance(files, FilesAt) else files:
         start = file.start // unit
         low, high = max(first, start), min(last, start + file.size // unit)
         if low >= high or filled[low - first : high - first].all():

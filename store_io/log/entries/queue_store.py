@@ -22,6 +22,7 @@ from store_io.base.packed import PackedMap
 from store_io.broker.queues.combination import light_from_rocksdb
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
+from store_io.log.entries.file_entries import FilesAt
 from store_io.log.entries.stored_entries import FETCHED_ENTRIES, KeyedQueueStore
 from store_io.log.scan.segment_findings import Place
 from store_io.rocksdb.database import NO_DATABASE, StoredDatabase
@@ -181,6 +182,7 @@ class QueueFileEntries:
     def __init__(self, files: Sequence[MappedFile], dtype: np.dtype, opener: Callable[[str], ByteFile]):
         self._dtype, self._unit = dtype, dtype.itemsize
         self._files = [f for f in files if f.start % self._unit == 0]
+        self._at = FilesAt(self._files)
         self._open = opener
         self._bounds: list[tuple[int, int]] | None = None  # per file, the physical offsets that it may lead to
 
@@ -192,7 +194,7 @@ class QueueFileEntries:
     def read_into(self, first: int, data: np.ndarray) -> None:
         start = first * self._unit
         end = start + len(data)
-        files = [file for file in self._files if file.start < end and start < file.start + file.size]
+        files = self._at.holding(start, end)
         if len(files) != 1 or files[0].start > start or files[0].start + files[0].size < end:
             data[:] = 0
         for file in files:
@@ -201,7 +203,7 @@ class QueueFileEntries:
 
     def place(self, number: int) -> Place:
         at = number * self._unit
-        file = next(f for f in self._files if f.start <= at < f.start + f.size)
+        file = self._at.holding(at, at + 1)[0]
         return Place(file.path, at - file.start)
 
     def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
@@ -267,17 +269,17 @@ class ExtUnits:
     """The units of one queue's ConsumeQueueExt, by byte offset, through a read-ahead buffer: `data`, which begins at `start`."""
 
     def __init__(self, files: Sequence[MappedFile], opener: Callable[[str], ByteFile]):
-        self._files, self._open = files, opener
+        self._files, self._open = FilesAt(files), opener
         self.data, self.start = np.zeros(0, np.uint8), 0
 
     def place(self, offset: int) -> Place:
         """Return the place of an existing unit."""
-        file = next(f for f in self._files if f.start <= offset < f.start + f.size)
+        file = self._files.holding(offset, offset + 1)[0]
         return Place(file.path, offset - file.start)
 
     def at(self, offset: int) -> ExtUnit | None:
         """Return the unit at an offset, or None. Source: ConsumeQueueExt.get."""
-        file = next((f for f in self._files if f.start <= offset < f.start + f.size), None)
+        file = self._files.at(offset)
         end = offset + layout.EXT_UNIT_HEADER_BYTES
         if file is None or end > file.start + file.size:
             return None

@@ -187,3 +187,11 @@ def test_an_election_waits_for_a_message_that_no_thread_can_dispatch(more: str, 
     assert audit.broker["controller"]["election"] == {"epoch": 2, "start": end, "recorded": True, "removed": [], "cut_at": None}
     ends = {queue["topic"]: queue["max_offset"] for queue in audit.broker["after_election"]["queues"]}
     assert ends == {"Topic": 26, "light": 25}
+
+
+def test_without_a_log_an_election_cuts_none(tmp_path: Path) -> None:
+    store = replica(tmp_path / "store", "5.1.4", undispatched=10, clean=False)
+    damage.set_checkpoint(store, confirm=-2)
+    shutil.rmtree(store.root / "commitlog")
+    broker = broker_of(store)
+    assert broker["controller"]["election"] is None or broker["controller"]["election"]["cut_at"] is None

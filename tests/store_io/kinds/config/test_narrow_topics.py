@@ -21,6 +21,14 @@ def test_only_what_neither_number_covers_is_noted(read: int, write: int, count: 
     assert all((f.code, f.severity, f.topic, f.file) == ("queue_beyond_topic", NOTE, "T", "config/topics.json") for f in found)
 
 
+@pytest.mark.parametrize("number", [999, 1000, 1001, 10_000])
+def test_topics_beyond_the_bound_are_counted(number: int) -> None:
+    config = StoreConfig(topics={f"T{n}": {"readQueueNums": 1, "writeQueueNums": 1} for n in range(number)})
+    held = {(f"T{n}", 1): 2 for n in range(number)}
+    found = narrow_topics(evidence_of(copy_of({"config/topics.json": 9}, config=config)), held)
+    assert len(found) == min(number, 1000) and sum(f.count + f.more for f in found) == 2 * number
+
+
 def test_topics_that_every_broker_has_are_left_out() -> None:
     config = StoreConfig(topics={"T": {"readQueueNums": 1, "writeQueueNums": 1}}, built_in_topics=frozenset({"T"}))
     assert list(narrow_topics(evidence_of(copy_of(config=config)), HELD)) == []

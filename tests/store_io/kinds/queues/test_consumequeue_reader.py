@@ -16,7 +16,7 @@ from schemas.rows import MappedFile, QueueSummary
 from store_io.broker.releases import broker_rules
 from store_io.kinds.queues import consumequeue_reader as reader
 from store_io.kinds.queues.consumequeue_reader import QueueTask, scan_queue
-from store_io.log.entries.file_entries import entry_address, read_entries, read_file_entries
+from store_io.log.entries.file_entries import FilesAt, entry_address, read_entries, read_file_entries
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.wording.gaps import gap_text
 
@@ -161,9 +161,9 @@ def test_entries_are_found_by_number_across_files_and_gaps(tmp_path: Path) -> No
     source = open_source(StoreLocation(str(tmp_path)))
     rows = read_entries(source, files, 8, 23)
     assert rows["phy_offset"].tolist() == [8, 9, *([0] * 10), 20, 21, 22] and rows.dtype == ENTRY_DTYPE
-    assert entry_address(files, 9) == (files[0].path, 180) and entry_address(files, 20) == (files[1].path, 0)
+    assert entry_address(FilesAt(files), 9) == (files[0], 180) and entry_address(FilesAt(files), 20) == (files[1], 0)
     with pytest.raises(LookupError):
-        entry_address(files, 15)
+        entry_address(FilesAt(files), 15)
     assert len(read_file_entries(source, files[0].path, 7, 100)) == 3
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.kinds.queues.consumequeue_reader import MAX_RANGES
+from store_io.kinds.queues import consumequeue_reader
 from store_io.messages.open_store import open_store, segment_times
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
@@ -18,6 +18,11 @@ FILE_ENTRIES = 60
 NOWHERE = struct.pack(">qiq", 5_000_000, 100, 1)  # an entry that leads beyond the CommitLog
 ALTERNATING = (NOWHERE + bytes(20)) * (FILE_ENTRIES // 2)
 LEAST = "-9223372036854775808"
+
+
+@pytest.fixture(autouse=True)
+def few_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumequeue_reader, "MAX_RANGES", 1000)
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def test_a_missing_file_among_very_many_used_ranges(store: Store) -> None:
     files = [*range(1, 40), *range(45, 60)]
     for number in files:
         (queue(store) / f"{number * 20 * FILE_ENTRIES:020d}").write_bytes(ALTERNATING)
-    assert len(files) * FILE_ENTRIES // 2 > MAX_RANGES  # so the gap lies inside of a range
+    assert len(files) * FILE_ENTRIES // 2 > 1000  # so the gap lies inside of a range
     audit = audited(store)
     folder = "consumequeue/T/0"
     assert [f.file for f in audit.findings if f.code == "queue_file_missing"] == [f"{folder}/{40 * 20 * FILE_ENTRIES:020d}"]
@@ -77,3 +82,21 @@ def test_no_segment_has_no_times(store: Store) -> None:
         segment.unlink()
     opened = open_store(StoreLocation(str(store.root)), store.release, store.broker_conf)
     assert segment_times(opened) == []
+
+
+@pytest.mark.parametrize("most", [1, 9, 10, 11, 100])
+def test_zeros_beyond_the_bound_of_ranges_are_counted_and_lead_nowhere(
+    most: int, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten used stretches behind one another: their holes are the same number of zeros, and no entries, whatever is kept apart."""
+    monkeypatch.setattr(consumequeue_reader, "MAX_RANGES", most)
+    path = queue(store) / f"{20 * FILE_ENTRIES:020d}"
+    path.write_bytes((NOWHERE + bytes(20) * 5) * 10)
+    outcome = audited(store).outcome
+    told = {
+        code: sum(f.count + f.more for f in outcome.findings if f.code == code) for code in {f.code for f in outcome.findings}
+    }
+    assert told["queue_entry_beyond_end"] == 10 and told["queue_zero_entry"] == FILE_ENTRIES - 6 + 9 * 5
+    assert not {"message_disputed", "queue_entry_invalid"} & told.keys()
+    (row,) = (row for row in outcome.queues if row["topic"] == "T")
+    assert row["entries"] == 16
