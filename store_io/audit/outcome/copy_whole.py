@@ -20,6 +20,7 @@ from store_io.model import log_map as lm
 from store_io.model.evidence import Evidence
 from store_io.model.facts.live_copy import queues_ahead
 from store_io.model.facts.log_place import broker_folder
+from store_io.model.lost_entries import lost_places
 
 
 def not_whole(evidence: Evidence, out: AuditOutcome) -> list[NotWhole]:
@@ -89,12 +90,10 @@ def _missing(kind: Lack, found: Sequence[Finding], evidence: Evidence) -> NotWho
     """Return the segments of these findings, with the messages to which queue entries lead there."""
     size = evidence.copy.rules.segment_bytes
     starts = {(f.phy_offset or 0) // size for f in found}
-    results = evidence.leftovers.values()
-    known = {
-        phy for result in results for _, phy, _, at in result.lost if at in (lm.MISSING, lm.BEYOND) and phy // size in starts
-    }
-    more = not evidence.queues_whole or any(sum(result.lost_count.values()) > len(result.lost) for result in results)
-    return NotWhole(kind, found[0].file, len(found), len(known), more)
+    places = lost_places(evidence.leftovers.values(), evidence.log, (lm.MISSING, lm.BEYOND))
+    own = [at for (_, begin), at in places.items() if begin // size in starts]
+    more = not evidence.queues_whole or not all(at.exact for at in own)
+    return NotWhole(kind, found[0].file, len(found), sum(at.count for at in own), more)
 
 
 def _zeros(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[NotWhole]:

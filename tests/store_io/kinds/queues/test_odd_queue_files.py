@@ -99,4 +99,4 @@ def test_zeros_beyond_the_bound_of_ranges_are_counted_and_lead_nowhere(
     assert told["queue_entry_beyond_end"] == 10 and told["queue_zero_entry"] == FILE_ENTRIES - 6 + 9 * 5
     assert not {"message_disputed", "queue_entry_invalid"} & told.keys()
     (row,) = (row for row in outcome.queues if row["topic"] == "T")
-    assert row["entries"] == 16
+    assert row["disk_entries"] == 16
