@@ -121,16 +121,17 @@ def unput_messages(key: QueueKey, path: str, bases: np.ndarray, messages: LogMes
         if numbers:
             entry = int(np.searchsorted(bases, numbers[0])) * BATCH_ENTRY_BYTES  # where the first one's would be
             found.append(seen.finding(path, numbers, case, where, entry))
-    return found
+    return found or seen.not_looked_at(path)
 
 
 def without_log(key: QueueKey, messages: LogMessages) -> list[Finding]:
     """Return a note on the messages of a queue that has no log at all. Its topic may have become a compacted one after them."""
     seen = _Unput(key, messages, messages.first, np.zeros(0, np.int64))
+    path = f"{COMPACTED_QUEUE}/{key[0]}/{key[1]}"
     if not seen.numbers:
-        return []
+        return seen.not_looked_at(path)
     where = "whose queue has no such log: it is gone, or the topic was made a compacted one after them"
-    return [seen.finding(f"{COMPACTED_QUEUE}/{key[0]}/{key[1]}", seen.numbers, Case.NOT_WRITTEN_YET, where)]
+    return [seen.finding(path, seen.numbers, Case.NOT_WRITTEN_YET, where)]
 
 
 class _Unput:
@@ -155,6 +156,18 @@ class _Unput:
             if _has_key(messages.at(int(row["phy_offset"]), int(row["size"])), self.key, number):
                 self.numbers.append(number)
         return True
+
+    def not_looked_at(self, path: str) -> list[Finding]:
+        """Return a note if there are more messages than are looked at."""
+        if self._looked_at <= MAX_LOOKED_AT:
+            return []
+        message = f"only {MAX_LOOKED_AT:,} messages of the queue were looked at, and each was put"
+        severity = severity_in(Code.COMPACTED_MESSAGE_MISSING, Case.NOT_LOOKED_AT)
+        return [
+            Finding(
+                Code.COMPACTED_MESSAGE_MISSING, path, severity=severity, topic=self.key[0], queue_id=self.key[1], message=message
+            )
+        ]
 
     def finding(self, path: str, numbers: list[int], case: Case | None, where: str, entry: int | None = None) -> Finding:
         more = f"; only {MAX_LOOKED_AT:,} messages were looked at" if self._looked_at > MAX_LOOKED_AT else ""

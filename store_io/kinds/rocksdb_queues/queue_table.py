@@ -24,7 +24,6 @@ from store_io.rocksdb.database import Database, DatabaseDamaged, StoredDatabase,
 from store_io.source.byte_source import ByteSource
 from store_io.wording.gaps import gap_text
 
-MAX_ODD_KEYS = 1000
 MAX_GAPS = 100  # stretches of bad bytes among the ends, after which no more are read
 MAX_HIDDEN = 100_000  # keys that are asked for one after the other, to learn which queues have their ends there
 KEY_BYTES = 272  # of the longest key of an end: Java's topics have at most 255 bytes
@@ -41,7 +40,7 @@ class QueueTable:
     mark_unreadable: bad bytes hold the mark.
     opened: whether the database opens.
     unread: why nothing can be said, else empty.
-    odd_keys: keys that no broker writes.
+    odd_count: keys and values that no broker writes; first_odd: the first of them.
     unnamed: table files of the folder that the database does not know.
     entry_runs: the number of tables of entries that a compaction would make one of.
     end_tables: the number of tables of ends in the first level, of which two are made one.
@@ -53,7 +52,8 @@ class QueueTable:
     mark_unreadable: bool = False
     opened: bool = True
     unread: Gap | None = None
-    odd_keys: tuple[str, ...] = ()
+    odd_count: int = 0
+    first_odd: str = ""
     unnamed: tuple[str, ...] = ()
     entry_runs: int = 0
     end_tables: int = 0
@@ -133,7 +133,8 @@ def read_queue_table(source: ByteSource, database: StoredDatabase) -> QueueTable
         damaged,
         mark_unreadable,
         opened,
-        odd_keys=tuple(reading.odd),
+        odd_count=reading.odd_count,
+        first_odd=reading.first_odd,
         unnamed=unnamed,
         entry_runs=_entry_runs(live.values()),
         end_tables=sum(not table.level and offset_of_key(table.first_key) is not None for table in live.values()),
@@ -216,7 +217,7 @@ class _Reading:
         self.mark = 0
         self.maxima: dict[QueueKey, QueueEnd] = {}
         self.minima: dict[QueueKey, QueueEnd] = {}
-        self.odd: list[str] = []
+        self.odd_count, self.first_odd = 0, ""
         self.last = b""  # key taken
 
     def take(self, key: bytes, value: bytes) -> None:
@@ -227,8 +228,8 @@ class _Reading:
             if named[0] == layout.MAXIMUM:
                 (self.mark,) = struct.unpack(">q", value)
         elif named is None or len(value) != layout.OFFSET_VALUE_BYTES:
-            if len(self.odd) < MAX_ODD_KEYS:
-                self.odd.append(f"{key[:80]!r}: {len(value)} bytes")
+            self.odd_count += 1
+            self.first_odd = self.first_odd or f"{key[:80]!r}: {len(value)} bytes"
         else:
             ends = self.maxima if named[0] == layout.MAXIMUM else self.minima
             ends[named[1]] = QueueEnd(*struct.unpack(">qq", value))

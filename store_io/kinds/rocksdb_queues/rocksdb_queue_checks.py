@@ -41,10 +41,10 @@ def _bytes(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
         path, reason = table.damaged
         found[path] = Finding(Code.QUEUE_DATABASE_DAMAGED, path, actual=reason)
     yield from found.values()
-    if table.odd_keys:
+    if table.odd_count:
         folder = table.database.folder
-        message = f"{folder}/: keys or values of queues' ends that no broker writes, the first: {table.odd_keys[0]}."
-        yield Finding(Code.QUEUE_ENTRY_INVALID, table.database.folder, message=message, count=len(table.odd_keys))
+        message = f"{folder}/: keys or values of queues' ends that no broker writes, the first: {table.first_odd}."
+        yield Finding(Code.QUEUE_ENTRY_INVALID, table.database.folder, message=message, count=table.odd_count)
 
 
 def _older(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ def test_ends_and_mark(tmp_path: Path) -> None:
     store.minima["Topic0", 0] = 0, 0
     found = table(store.write().root)
     assert (found.ends.mark, found.ends.maxima, found.ends.minima) == (store.mark, store.maxima, store.minima)
-    assert found.opened and not found.damaged and not found.unread and not found.odd_keys and not found.unnamed
+    assert found.opened and not found.damaged and not found.unread and not found.odd_count and not found.unnamed
 
 
 @pytest.mark.parametrize("name", ["CURRENT", "*.sst"])
@@ -61,7 +61,7 @@ def test_odd_keys_are_told_and_left_out(tmp_path: Path) -> None:
     odd = [(b"x", b"y"), (offset_key("T", 1, b"mid"), offset_value(8, 1)), (offset_key("T", 2, b"max"), struct.pack(">q", 1))]
     write_database(tmp_path / "consumequeue", {"offset": [good, *odd]})
     found = table(tmp_path)
-    assert list(found.ends.maxima) == [("T", 0)] and len(found.odd_keys) == 3
+    assert list(found.ends.maxima) == [("T", 0)] and found.odd_count == 3
 
 
 def test_a_table_that_the_manifest_does_not_name(tmp_path: Path) -> None:
