@@ -212,17 +212,35 @@ def load_file_queue(
         if not is_folder(entry) and entry.size == 0 and i == len(listing) - 1 and rules.deletes_empty_last:
             deleted.append(entry.path)
             continue
-        if is_folder(entry) or entry.size != file_bytes:
-            if rules.ignores_misfits:
-                break
-            if is_folder(entry):
-                return files, deleted, Refusal(RefusalKind.FILE_IS_FOLDER, entry.path, file_bytes)
-            return files, deleted, Refusal(RefusalKind.FILE_LENGTH, entry.path, file_bytes, entry.size)
-        start = parse_number(name_of(entry.path), 64)
-        if start is None:
-            return files, deleted, Refusal(RefusalKind.FILE_NAME, entry.path)
-        files.append(MappedFile(entry.path, start, entry.size))
+        misfit = _misfit(entry, file_bytes)
+        if misfit is not None and misfit.kind != RefusalKind.FILE_NAME and rules.ignores_misfits:
+            break
+        if misfit is not None:
+            return files, deleted, misfit
+        files.append(MappedFile(entry.path, parse_number(name_of(entry.path), 64) or 0, entry.size))
     return files, deleted, None
+
+
+def _misfit(entry: StoreFile, file_bytes: int) -> Refusal | None:
+    """Return why no folder of mapped files is loaded that holds this entry; None if it fits."""
+    if is_folder(entry):
+        return Refusal(RefusalKind.FILE_IS_FOLDER, entry.path, file_bytes)
+    if entry.size != file_bytes:
+        return Refusal(RefusalKind.FILE_LENGTH, entry.path, file_bytes, entry.size)
+    return Refusal(RefusalKind.FILE_NAME, entry.path) if parse_number(name_of(entry.path), 64) is None else None
+
+
+def misfits(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules) -> Iterator[Refusal]:
+    """Yield every entry over which `load_file_queue` would refuse the folder, if those before it were not there."""
+    listing = tree.children(folder)
+    for i, entry in enumerate(listing):
+        if is_folder(entry) and rules.skips_folders or entry.size == 0 and i == len(listing) - 1 and rules.deletes_empty_last:
+            continue
+        misfit = _misfit(entry, file_bytes)
+        if misfit is not None and misfit.kind != RefusalKind.FILE_NAME and rules.ignores_misfits:
+            return
+        if misfit is not None:
+            yield misfit
 
 
 def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], named: Container[str] = frozenset()) -> LoadedStore:

@@ -117,7 +117,8 @@ class KindRepair:
     def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
         """Change the kind's files so that this refusal is gone. Return False if it is about none of them.
 
-        reason: the refusal in words. No file that holds a message of the log comes here.
+        reason: the refusal in words. No file that holds a message of the log comes here. Other files that stop the start in the
+        same way go with it (`Work.unblock`), as each round costs an audit.
         """
         return False
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from schemas.advice import Refusal
 from schemas.rows import MappedFile, SegmentSummary
 from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
+from store_io.broker.loading import misfits
 from store_io.kinds.all_repairs import REPAIRS
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.records.segment_walk import whole_messages_end
@@ -21,31 +23,31 @@ from store_io.repair.repair_work import Beyond, Work
 from store_io.wording.refusals import refusal_sentence
 from store_io.wording.steps import advice_text
 
-MAX_UNBLOCKED = 50
-
 
 def unblock(work: Work, audit: Audited) -> Audited:
     """Return the audit of the copy on which the release starts. Notes refusals in `work`.
 
     Under policy salvage it is that of the copy in which each file of the log has the configured length.
+    All files of one sort that stop it are taken away together, whatever their number; each round meets another refusal.
     Raises StoreError if a setting stops the release, and NoStart if the policy wants a start, and no change leads to one.
     """
     _check_settings(audit)
     if work.request.policy == SALVAGE:
         return with_configured_lengths(work, audit)
-    for _ in range(MAX_UNBLOCKED):
-        prediction = audit.prediction
-        if prediction is None or prediction.starts:
-            break
-        refusal = prediction.refusal
+    met: set[Refusal] = set()
+    while audit.prediction is not None and not audit.prediction.starts:
+        refusal = audit.prediction.refusal
         assert refusal is not None
-        path, reason = refusal.path, str(refusal_sentence(refusal))
-        segment = next((s for s in audit.segments if s.path == path and path in audit.holding), None)
-        work.refusals.append(reason)
-        if segment is not None and segment.size != work.rules.segment_bytes:
-            audit = _resized(work, audit, [segment], reason)
+        if refusal in met:  # taking away what it names has not helped
+            break
+        met.add(refusal)
+        wrong = _misfits(work, audit)
+        if any(segment.path == refusal.path for segment in wrong):
+            reasons = [str(refusal_sentence(replace(refusal, path=s.path, actual=s.size))) for s in wrong]
+            work.refusals += reasons
+            audit = _resized(work, audit, wrong, reasons)
         else:
-            _take_away(work, audit, refusal, reason)
+            _take_away(work, audit, refusal)
             audit = audit_changed(work, "the copy")
     if not audit.starts:
         raise _no_start(work, audit, audit.prediction.refusal if audit.prediction is not None else None)
@@ -54,8 +56,13 @@ def unblock(work: Work, audit: Audited) -> Audited:
 
 def with_configured_lengths(work: Work, audit: Audited) -> Audited:
     """Return the audit of the copy in which each file of the log that holds a message has the configured length."""
-    misfits = [s for s in audit.segments if s.size != work.rules.segment_bytes and s.path in audit.holding]
-    return _resized(work, audit, misfits, "a file of the log has this size") if misfits else audit
+    wrong = _misfits(work, audit)
+    return _resized(work, audit, wrong, ["a file of the log has this size"] * len(wrong)) if wrong else audit
+
+
+def _misfits(work: Work, audit: Audited) -> list[SegmentSummary]:
+    """Return the files of the log that hold a message and have another length than the configured one."""
+    return [s for s in audit.segments if s.size != work.rules.segment_bytes and s.path in audit.holding]
 
 
 def _check_settings(audit: Audited) -> None:
@@ -99,21 +106,27 @@ def _config_advice(work: Work, refusal: Refusal) -> str:
     return ". Nothing of it can be read: take it from another copy of this broker; with --empty-config it begins empty"
 
 
-def _take_away(work: Work, audit: Audited, refusal: Refusal, reason: str) -> None:
-    """Change the file that the refusal names so that this refusal is gone. reason: the refusal in words."""
+def _take_away(work: Work, audit: Audited, refusal: Refusal) -> None:
+    """Change the file that the refusal names so that this refusal is gone, and with it others of its kind."""
     if refusal.path in audit.holding:
         raise _no_start(work, audit, refusal)
     if refusal.path.startswith(f"{COMMITLOG}/"):
-        work.remove(refusal.path, reason, audit.tree)
+        others = misfits(audit.tree, COMMITLOG, work.rules.segment_bytes, work.rules)
+        stopping = {each.path: each for each in (refusal, *others) if each.path not in audit.holding}
+        for path, each in stopping.items():
+            work.unblock(path, each, audit.tree)
+        return
+    reason = str(refusal_sentence(refusal))
+    work.refusals.append(reason)
     # The last first: of queues that are written twice RocksDB's answer for both.
-    elif not any(kind.unblock(work, audit, refusal, reason) for kind in reversed(REPAIRS)):
+    if not any(kind.unblock(work, audit, refusal, reason) for kind in reversed(REPAIRS)):
         raise _no_start(work, audit, refusal)
 
 
-def _resized(work: Work, audit: Audited, segments: Sequence[SegmentSummary], reason: str) -> Audited:
+def _resized(work: Work, audit: Audited, segments: Sequence[SegmentSummary], reasons: Sequence[str]) -> Audited:
     """Return the audit of the copy once these files of its log have the configured length. segments: by that audit."""
     size = work.rules.segment_bytes
-    for segment in segments:
+    for segment, reason in zip(segments, reasons, strict=True):
         lost = {"bytes": max(0, segment.size - size)}
         work.steps.add(RESIZE, segment.path, start=0, end=size, reason=reason, lost=lost)
         work.writer.resize(segment.path, size)

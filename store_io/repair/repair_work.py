@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from schemas.advice import Gap
+from schemas.advice import Gap, Refusal
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import MappedFile, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
@@ -21,6 +21,7 @@ from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from store_io.wording.gaps import gap_text
+from store_io.wording.refusals import refusal_sentence
 
 if TYPE_CHECKING:  # what is needed at the end is loaded while the copy is made
     from store_io.repair.unsaved import Unsaved
@@ -213,6 +214,12 @@ class Work:
         """Remove a file or folder, as a step of its own. tree: the names by the last audit."""
         self.steps.add(REMOVE, path, reason=reason, lost=bytes_at(tree, path))
         self.writer.remove(path)
+
+    def unblock(self, path: str, refusal: Refusal, tree: Tree) -> None:
+        """Remove a file or folder over which the release would not start, and note why. tree: the names by the last audit."""
+        reason = str(refusal_sentence(refusal))
+        self.refusals.append(reason)
+        self.remove(path, reason, tree)
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
         """Return the tasks' results. Raises StoreError if one has failed, or a read of it."""

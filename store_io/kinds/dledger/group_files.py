@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas import dledger_layout as layout
-from schemas.advice import Refusal
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
-from store_io.broker.loading import Tree, numbered_files
+from store_io.broker.loading import Tree, is_folder, numbered_files
 from store_io.kinds.dledger.entry_walk import headers_of
 from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.repair.kind_repair import KindRepair
@@ -36,7 +36,14 @@ class LedgerRepair(KindRepair):
         ledger = audit.copy.loaded.ledger
         if ledger is None or not refusal.path.startswith(f"{ledger.folder}/"):
             return False
-        work.remove(refusal.path, reason, Tree(work.source.list_tree(ledger.folder)))
+        tree = Tree(work.source.list_tree(ledger.folder))
+        work.remove(refusal.path, reason, tree)
+        if refusal.kind in (RefusalKind.LEDGER_FILE_IS_FOLDER, RefusalKind.LEDGER_FILE_LENGTH):
+            for entry in tree.children(refusal.path.rpartition("/")[0]):
+                kind = RefusalKind.LEDGER_FILE_IS_FOLDER if is_folder(entry) else RefusalKind.LEDGER_FILE_LENGTH
+                wrong = is_folder(entry) or entry.size != refusal.expected
+                if wrong and entry.path != refusal.path and entry.path not in audit.holding:
+                    work.unblock(entry.path, Refusal(kind, entry.path, refusal.expected, entry.size), tree)
         return True
 
 

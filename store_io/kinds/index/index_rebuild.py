@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from schemas import index_layout
-from schemas.advice import Refusal
+from schemas.advice import Refusal, RefusalKind
 from schemas.entries import STORED_INDEX_DTYPE
 from schemas.finding_codes import CATALOGUE, Cure
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Row
 from schemas.store_names import INDEX
 from store_io.base.compiled.native import kept
+from store_io.base.java_compat import parse_number
+from store_io.broker.loading import is_folder
 from store_io.broker.releases import BrokerRules
 from store_io.log.entries.index_entries import entry_position
 from store_io.repair.derived.kept_rows import RAW_DTYPE
@@ -63,6 +65,10 @@ class IndexRepair(KindRepair):
         if not refusal.path.startswith(f"{INDEX}/"):
             return False
         work.remove(refusal.path, reason, audit.tree)
+        if refusal.kind == RefusalKind.INDEX_IS_FOLDER:
+            for entry in audit.tree.children(INDEX):
+                if is_folder(entry) and entry.path != refusal.path and parse_number(name_of(entry.path), 64) is not None:
+                    work.unblock(entry.path, replace(refusal, path=entry.path), audit.tree)
         return True
 
     def rebuild(self, now: Round) -> Callable[[], None] | None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from schemas import consumequeue_layout as layout
-from schemas.advice import Refusal
+from schemas.advice import Refusal, RefusalKind
 from schemas.finding_codes import Code
 from schemas.rows import RUN_QUEUE, Finding, QueueKey
 from schemas.store_names import BATCH_QUEUES, BRIDGE_TOPIC, EXT, QUEUES
-from store_io.broker.loading import Tree, is_folder, why_no_folder
+from store_io.broker.loading import Tree, is_folder, misfits, why_no_folder
 from store_io.broker.queues.combination import combination
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.start_databases import database_folder
@@ -44,7 +44,14 @@ class QueueRepair(KindRepair):
     def unblock(self, work: Work, audit: Audited, refusal: Refusal, reason: str) -> bool:
         if refusal.path.partition("/")[0] not in _FOLDERS or "/" not in refusal.path:
             return False
-        work.remove(_in_the_way(audit, refusal.path), reason, audit.tree)
+        first = _in_the_way(audit, refusal.path)
+        work.remove(first, reason, audit.tree)
+        gone = {first}
+        for other in _others_that_stop(work, audit, refusal.kind):
+            path = _in_the_way(audit, other.path)
+            if path not in gone:
+                gone.add(path)
+                work.unblock(path, other, audit.tree)
         return True
 
     def rebuild(self, now: Round) -> Callable[[], None] | None:
@@ -235,6 +242,21 @@ def _write_fill(writer: StoreWriter, folder: str, file_bytes: int, fill: Fill) -
         count = min(fill.end - at, per_file - place, 1 << 16)
         writer.write(f"{folder}/{number * file_bytes:020d}", place * layout.ENTRY_BYTES, fill.entry * count)
         at += count
+
+
+def _others_that_stop(work: Work, audit: Audited, kind: RefusalKind) -> Iterator[Refusal]:
+    """Yield the refusals of that sort over all files of queues; load() meets the next one once the first is gone."""
+    rules, summaries = work.rules, audit.evidence.results(KIND).summaries.values()
+    if kind in (RefusalKind.FILE_LENGTH, RefusalKind.FILE_IS_FOLDER, RefusalKind.FILE_NAME):
+        for queue in audit.copy.loaded.queues.values():
+            size = rules.batch_file_bytes if queue.batch else rules.queue_file_bytes
+            yield from misfits(audit.tree, queue.folder, size, rules)
+            if rules.value("enableConsumeQueueExt") and not queue.batch:
+                yield from misfits(audit.tree, f"{EXT}/{queue.key[0]}/{name_of(queue.folder)}", rules.ext_file_bytes, rules)
+    elif kind == RefusalKind.QUEUE_FILE_EMPTY:
+        yield from (Refusal(kind, file.path) for each in summaries for file in each.files if file.start == each.wrote)
+    else:
+        yield from filter(None, (each.refusal for each in summaries))
 
 
 def _in_the_way(audit: Audited, path: str) -> str:

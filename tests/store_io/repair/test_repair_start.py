@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from store_io.base.errors import StoreError
+from store_io.repair import repair_start
+from store_io.repair.repair_work import Work
 from store_io.repair.unsaved import cut_rows
 from tests.support.answers.repaired import Served, plan_of, plan_with_steps, repaired
 from tests.support.stores import builders, dledger_stores
@@ -162,3 +164,80 @@ def test_a_record_that_only_the_zeros_beyond_a_short_file_completed_is_left_out(
         assert (report["given_up"]["missing"], report["given_up"]["cut"], report["lost"]["messages"]) == (1, 0, 0)
         assert half.at not in {record.at for record in Served(tmp_path / policy, 1024).records() if record.topic == "T"}
     assert kept == {"broker": 29, "salvage": 29}
+
+
+def queues_of(root: Path, count: int, per_queue: int = 1) -> builders.Store:
+    """A store with so many queues, each in so many files of one entry, and a spare file's length for each."""
+    builder = builders.StoreBuilder("5.3.3", builders.Sizes(segment=1 << 16, queue_file=20))
+    for number in range(count * per_queue):
+        builder.put(builders.Message(f"T{number % count:03d}", 0, b"body"))
+    return builder.write(root, spare=False)
+
+
+def too_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:7])
+
+
+def no_number(path: Path) -> None:
+    path.rename(path.with_name(f"{path.name}.bak"))
+
+
+@pytest.mark.parametrize("harm", [too_short, no_number])
+@pytest.mark.parametrize(("count", "per_queue"), [(1, 1), (49, 1), (50, 1), (51, 1), (500, 1), (2, 60)])
+def test_all_files_that_stop_the_start_are_taken_away_together(
+    count: int, per_queue: int, harm: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever their number: the copy is audited as often as for one."""
+    store = queues_of(tmp_path / "store", count, per_queue)
+    files = sorted((store.root / "consumequeue").glob("*/0/*"))
+    assert len(files) == count * per_queue
+    for path in files:
+        harm(path)
+    audits, real = list[str](), repair_start.audit_changed
+    monkeypatch.setattr(repair_start, "audit_changed", lambda work, what: audits.append(what) or real(work, what))
+    plan = plan_of(store.root, store.release, store.broker_conf)
+    outcome = repaired(store.root, tmp_path / "new", plan)
+    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert len(outcome.report["unblocked"]) == len(files) and len(audits) == 1
+    assert len(Served(tmp_path / "new", store.sizes.segment).messages) == len(store.records)
+
+
+@pytest.mark.parametrize("count", [1, 51])
+def test_all_last_files_of_queues_without_an_entry_are_taken_away_together(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = queues_of(tmp_path / "store", count, 2)
+    for path in (store.root / "consumequeue").glob("*/0/*20"):
+        path.write_bytes(bytes(20))
+    audits, real = list[str](), repair_start.audit_changed
+    monkeypatch.setattr(repair_start, "audit_changed", lambda work, what: audits.append(what) or real(work, what))
+    outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.1.4", store.broker_conf))
+    assert outcome.exit_code == 0 and len(outcome.report["unblocked"]) == count and len(audits) == 1
+
+
+@pytest.mark.parametrize("count", [1, 51, 120])
+def test_all_folders_in_the_index_are_taken_away_together(count: int, tmp_path: Path) -> None:
+    store = queues_of(tmp_path / "store", 2)
+    for number in range(count):
+        (store.root / "index" / f"2026112021{number:07d}").mkdir(parents=True)
+    outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf))
+    assert outcome.exit_code == 0 and len(outcome.report["unblocked"]) == count
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_files_of_a_log_that_are_too_long_get_the_length_together(kind: str, tmp_path: Path) -> None:
+    store = KINDS[kind](tmp_path / "store")
+    for path in files_of(store.root)[1:]:
+        path.write_bytes(path.read_bytes().ljust(FULL + 500, b"\0"))
+    outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf))
+    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert len(outcome.report["unblocked"]) == len(files_of(store.root)) - 1 and not outcome.report["lost"]["messages"]
+
+
+def test_a_refusal_that_stays_ends_the_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = queues_of(tmp_path / "store", 1)
+    too_short(next((store.root / "consumequeue").glob("*/0/*")))
+    plan = plan_of(store.root, store.release, store.broker_conf)
+    monkeypatch.setattr(Work, "remove", lambda *_: None)
+    with pytest.raises(StoreError, match=r"under policy broker nothing can be done.*: length 7, where the broker expects"):
+        repaired(store.root, tmp_path / "new", plan)

@@ -173,3 +173,16 @@ def test_ports_and_paths_are_those_of_this_broker_conf() -> None:
     assert "mqadmin brokerStatus -b BROKER:21120 " in text and "elsewhere" not in text
     lossy = replace(handed.lossy(), name_server="10.0.0.7:21100;10.0.0.8:21100")
     assert "--namesrv '10.0.0.7:21100;10.0.0.8:21100' --dry-run" in told(lossy) and "in the place of HOST" not in told(lossy)
+
+
+def test_a_good_start_passes_what_is_to_be_checked() -> None:
+    """A clean start writes that line with equal numbers; a broker with timers writes to its log at once."""
+    text = told(handed.saved())
+    assert (
+        "must show no line" not in text and "must show no less than 9000" in text and "before the first new message" not in text
+    )
+    assert "Only if its first number is above the second was something cut" in text
+    assert "consumerProgress must show no group beyond the ends" in text and "diskMaxUsedSpaceRatio" in text
+    ahead = handed.report(offsets=[{"sentence": "G is at 9"}])
+    left, back = (told(replace(handed.saved(), report=ahead | more)) for more in ({}, {"offsets_set_back": ["config/c.json"]}))
+    assert "consumerProgress shows no other groups beyond these ends" in left and "must show no group beyond the ends" in back
