@@ -11,6 +11,7 @@ from heapq import nsmallest
 from schemas import checkpoint_layout
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings, stays_of
+from store_io.base.errors import StoreError
 from store_io.broker.loading import segments_of, when_dispatch_ends
 from store_io.messages.copy_manifest import manifest_row
 from store_io.model.queue_runs import message_runs
@@ -19,9 +20,9 @@ from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
 from store_io.repair.repair_judge import NewStoreVerdict
-from store_io.repair.repair_steps import RENAME
+from store_io.repair.repair_steps import REMOVE, RENAME
 from store_io.repair.repair_work import QueueEnds, Work
-from store_io.repair.unsaved import Unsaved, find_missing, given_up, segments_beyond
+from store_io.repair.unsaved import LeftOut, Unsaved, find_missing, given_up, not_accounted, segments_left_out
 
 PLAN, COPY_ALONE = "plan", "copy"  # where the steps come from
 MOST_ENDS = 40  # queues that are listed for whoever checks the new store after its start
@@ -90,7 +91,8 @@ def written_files(config: Sequence[Row]) -> list[str]:
 
 def _decided(work: Work, begun: Begun, ended: Ended) -> Row:
     log, before, made = begun.log, begun.audit, ended.made
-    messages, size = lost_beyond(before, log.own_end)
+    left = left_out(begun)
+    messages, size = lost_beyond(before, left)
     messages, size = messages + sum(b.messages for b in work.beyond), size + sum(b.bytes for b in work.beyond)
     answered = [row for q in made.queues for row in q.answered]
     findings = [*before.findings, *repaired_findings(before.evidence, work.request.location)]
@@ -147,13 +149,18 @@ def unsaved_of(work: Work, begun: Begun, said: Row) -> Unsaved:
 
     said: the report.
     """
-    location, end = work.request.location, begun.log.own_end
+    location = work.request.location
     missing, not_named = find_missing(
         begun.audit.evidence.leftovers, said["answered"], said["dropped"], said["given_up"]["missing"], work.lay_beyond
     )
     cut = int(said["lost"]["messages"])
-    segments = segments_beyond(begun.audit.segments, location, end, work.beyond) if cut else ()
-    return Unsaved(location, work.rules, missing, not_named, cut, segments)
+    if not cut:
+        return Unsaved(location, work.rules, missing, not_named)
+    left, copy = left_out(begun), begun.audit.segments
+    records = left.by_queue(copy).total() + sum(b.records for b in work.beyond)
+    changed = begun.donor and begun.donor["taken"] or begun.healed and begun.healed["records"]
+    segments = segments_left_out(copy, location, left, work.beyond)
+    return Unsaved(location, work.rules, missing, not_named, cut, segments, None if changed else records)
 
 
 def queue_ends(ended: Ended) -> QueueEnds:
@@ -164,11 +171,27 @@ def queue_ends(ended: Ended) -> QueueEnds:
     return QueueEnds(tuple(nsmallest(MOST_ENDS, rows, key=lambda row: (row[2] - row[3], row))), len(queues))
 
 
-def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:
-    """Return (messages, bytes) of valid messages of the copy beyond that physical offset."""
-    runs = [message_runs(segment, log_end - segment.base_offset) for segment in audit.segments]
+def left_out(begun: Begun) -> LeftOut:
+    """Return the valid messages of the copy that the new log leaves out."""
+    log = begun.log
+    removed = {e.step.file for e in log.edits if e.step.action == REMOVE}
+    return LeftOut(log.own_end, removed, [row for row in log.dropped if row["valid"]])
+
+
+def lost_beyond(audit: Audited, left: LeftOut) -> tuple[int, int]:
+    """Return (messages, bytes) of valid messages of the copy that the new log leaves out."""
+    runs = [message_runs(segment, left.start_in(segment)) for segment in audit.segments]
     messages, size = (sum(int(rows[name].sum()) for rows in runs) for name in ("messages", "bytes"))
-    return messages, size
+    return messages + len(left.dropped), size + sum(row["end"] - row["start"] for row in left.dropped)
+
+
+def check_sum(begun: Begun, ended: Ended) -> None:
+    """Raise StoreError if the new log lacks messages that the scan of the copy accepted and that are not named as left out."""
+    wrong = not_accounted(begun.audit.segments, ended.final.segments, left_out(begun))
+    for (topic, queue), count in sorted(wrong.items())[:1]:
+        what = f"{count} records of the copy are neither in it nor listed" if count > 0 else f"it has {-count} more than the copy"
+        where = f"topic {topic!r}, queue {queue}" + (f" and {len(wrong) - 1} more queues" if len(wrong) > 1 else "")
+        raise StoreError(f"the new store is not put in place: {where}: {what}: a fault of this program")
 
 
 def _digests(work: Work, written: Sequence[str]) -> list[Row]:

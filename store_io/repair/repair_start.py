@@ -147,9 +147,9 @@ def _beyond(before: Iterable[SegmentSummary], audit: Audited, size: int) -> Iter
         if segment.size > size and segment.path in after and segment.base_offset + size not in bases:
             extents = message_extents(after[segment.path])
             had, has = message_runs(segment), message_runs(after[segment.path])
-            messages, size_bytes = (int(had[name].sum() - has[name].sum()) for name in ("messages", "bytes"))
+            messages, size_bytes, records = (int(had[name].sum() - has[name].sum()) for name in ("messages", "bytes", "records"))
             file = MappedFile(segment.path, segment.base_offset, segment.size)
-            yield Beyond(file, extents[-1].end if extents else 0, messages, size_bytes)
+            yield Beyond(file, extents[-1].end if extents else 0, messages, size_bytes, records)
 
 
 def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> bool:
@@ -175,7 +175,7 @@ def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> b
     work.half_records.append(
         {
             "file": path, "start": start, "end": end, "topic": message.topic, "queue_id": message.queue_id,
-            "queue_offset": message.queue_offset, "reason": reason,
+            "queue_offset": message.queue_offset, "valid": False, "phy_offset": segment.base_offset + start, "reason": reason,
         }
     )  # fmt: skip
     lost = {"bytes": old_size - start}

@@ -56,7 +56,7 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import ANOTHER_COPY, check_source
 from store_io.repair.repair_judge import judge_new_store
 from store_io.repair.repair_plan import BROKER, SALVAGE
-from store_io.repair.repair_report import Begun, Ended, queue_ends, report, unsaved_of
+from store_io.repair.repair_report import Begun, Ended, check_sum, queue_ends, report, unsaved_of
 from store_io.repair.repair_start import NoStart, unblock, why_no_start, with_configured_lengths
 from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
@@ -145,6 +145,7 @@ def _finish(work: Work, begun: Begun) -> RepairOutcome:
             kind.clear(work, begun.audit)
     ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 9 to 12
     if ended.verdict.consistent:
+        check_sum(begun, ended)
         ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 13
         work.steps.finish()
     said = report(work, begun, ended)

@@ -133,12 +133,14 @@ class Beyond(NamedTuple):
     file: that of the copy.
     start: the position from which on it is not in the new store.
     messages, bytes: valid ones.
+    records: how many records they are, an inner batch being one.
     """
 
     file: MappedFile
     start: int
     messages: int
     bytes: int
+    records: int
 
     def holds(self, phy_offset: int) -> bool:
         """Say whether the message with that physical offset lay there."""

@@ -10,18 +10,20 @@ others, and index entries that lead to it, which hold the hashes of "topic#key".
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import NOTE, Finding, MappedFile, QueueKey, Row, SegmentSummary
-from schemas.store_names import INDEX
+from schemas.store_names import BRIDGE_TOPIC, INDEX
 from store_io.audit.checks.missing_messages import places_missing
 from store_io.audit.checks.repaired_store import NOT_KNOWN
+from store_io.base.errors import StoreError
 from store_io.base.ranges import Ranges, subtract, union
+from store_io.base.wording import count_text
 from store_io.broker.loading import Tree, numbered_files
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
@@ -32,6 +34,7 @@ from store_io.messages.redaction import read_redaction
 from store_io.messages.scans import EntryScan, MessageScan
 from store_io.messages.stored_entry_rows import scan_index_entries
 from store_io.model.queue_leftovers import LeftoverResult
+from store_io.model.queue_runs import message_runs
 from store_io.repair.repair_work import Beyond
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -78,13 +81,18 @@ def given_up(
 
 
 def missing_offsets(answered: Sequence[Row], dropped: Sequence[Row]) -> dict[QueueKey, Ranges]:
-    """Return by queue the queue offsets at which these rows of a repair say that a message is missing."""
+    """Return by queue the queue offsets at which these rows of a repair say that a message is missing.
+
+    A message that had to go and that the copy holds whole is not missing: it is cut.
+    """
     found: dict[QueueKey, Ranges] = defaultdict(list)
+    held: dict[QueueKey, Ranges] = defaultdict(list)
     for row in answered:
         found[row["topic"], row["queue_id"]].append((row["first"], row["end"]))
     for row in dropped:
-        found[row["topic"], row["queue_id"]].append((row["queue_offset"], row["queue_offset"] + 1))
-    return {key: union(ranges) for key, ranges in found.items()}
+        ranges = held if row["valid"] else found
+        ranges[row["topic"], row["queue_id"]].append((row["queue_offset"], row["queue_offset"] + 1))
+    return {key: subtract(union(ranges), union(held.get(key, []))) for key, ranges in found.items()}
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,9 @@ class Unsaved:
     missing: in the order of topics, queues and offsets.
     not_named: how many more there are, of which only the number is known.
     cut: valid messages of the copy that the new log leaves out.
-    segments: those of the copy with such messages, each with the position from which on they are left out.
+    segments: those of the copy with such messages, each with their places.
+    records: how many records they are, an inner batch being one; None if the copy itself does not hold all of them, as a
+    donor's or healed ones.
     """
 
     location: StoreLocation
@@ -117,7 +127,8 @@ class Unsaved:
     missing: tuple[Missing, ...] = ()
     not_named: int = 0
     cut: int = 0
-    segments: tuple[tuple[MappedFile, int], ...] = ()
+    segments: tuple[tuple[MappedFile, SegmentLoss], ...] = ()
+    records: int | None = None
 
     @property
     def messages(self) -> int:
@@ -155,20 +166,71 @@ def find_missing(
     return tuple(found), max(0, count - sum(row.end - row.first for row in found))
 
 
-def segments_beyond(
-    segments: Iterable[SegmentSummary], location: StoreLocation, log_end: int, beyond: Iterable[Beyond]
-) -> tuple[tuple[MappedFile, int], ...]:
-    """Return (segment, position) of each segment of the copy that reaches beyond the new end or the configured length.
+def segments_left_out(
+    segments: Iterable[SegmentSummary], location: StoreLocation, left: LeftOut, beyond: Iterable[Beyond]
+) -> tuple[tuple[MappedFile, SegmentLoss], ...]:
+    """Return (segment, places) of each segment of the copy with messages that the new log leaves out.
 
-    position: the begin of the part beyond.
     segments: as the repair's audit has them; one that the repair has renamed or added is not in the copy.
     """
     own, found = Tree(list_store(location).files).by_path, {b.file.path: (b.file, b.start) for b in beyond if b.messages}
+    dropped: dict[str, list[int]] = defaultdict(list)
+    for row in left.dropped:
+        dropped[row["file"]].append(row["phy_offset"])
     for s in segments:
-        if s.path in own and s.base_offset + s.size > log_end:
-            file, start = found.get(s.path, (MappedFile(s.path, s.base_offset, own[s.path].size), s.size))
-            found[s.path] = file, min(start, max(0, log_end - s.base_offset))
-    return tuple(sorted(found.values(), key=lambda row: (row[0].start, row[0].path)))
+        start = left.start_in(s)
+        if s.path in own and (start < s.size or s.path in dropped):
+            file, cut = found.get(s.path, (MappedFile(s.path, s.base_offset, own[s.path].size), s.size))
+            found[s.path] = file, min(start, cut)
+    losses = ((file, SegmentLoss(cut, timers=np.array(sorted(dropped[path]), np.int64))) for path, (file, cut) in found.items())
+    return tuple(sorted(losses, key=lambda row: (row[0].start, row[0].path)))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The valid messages of the copy that the new log leaves out.
+
+    end: the physical offset at which it ends.
+    removed: paths of files of the copy's log that the new log does not have.
+    dropped: rows of those that had to go before its end.
+    """
+
+    end: int
+    removed: Set[str]
+    dropped: Sequence[Row]
+
+    def start_in(self, segment: SegmentSummary) -> int:
+        """Return the position in the segment from which on all of its messages are left out."""
+        return 0 if segment.path in self.removed else max(0, self.end - segment.base_offset)
+
+    def by_queue(self, segments: Iterable[SegmentSummary]) -> Counter[QueueKey]:
+        """Return how many records of each queue are left out."""
+        found = records_by_queue((segment, self.start_in(segment)) for segment in segments)
+        found.update((row["topic"], row["queue_id"]) for row in self.dropped)
+        return found
+
+
+def records_by_queue(segments: Iterable[tuple[SegmentSummary, int]]) -> Counter[QueueKey]:
+    """Return the number of records of each queue in these segments, from a position on: one number for each queue, no more."""
+    found = Counter[QueueKey]()
+    for segment, start in segments:
+        runs = message_runs(segment, start)
+        counts = np.bincount(runs["queue"], runs["records"], len(segment.queues))
+        for number in np.flatnonzero(counts).tolist():
+            found[segment.queues[number]] += int(counts[number])
+    return found
+
+
+def not_accounted(before: Iterable[SegmentSummary], after: Iterable[SegmentSummary], left: LeftOut) -> dict[QueueKey, int]:
+    """Return by queue how many more records the scan of the copy accepted than the new log has and the repair names as left out.
+
+    A number below zero: so many fewer. Bridges, which are none of the copy's messages, are not counted.
+    """
+    copy = list(before)
+    held = records_by_queue((segment, 0) for segment in copy)
+    held.subtract(records_by_queue((segment, 0) for segment in after))
+    held.subtract(left.by_queue(copy))
+    return {key: count for key, count in held.items() if count and not BRIDGE_TOPIC.startswith(key[0])}
 
 
 # ---- rows of the complete list ---------------------------------------------------------------------------------------
@@ -217,6 +279,12 @@ def cut_rows(unsaved: Unsaved) -> Iterator[Row]:
         return
     source, shown = open_source(unsaved.location), read_redaction(None)
     scan = to_resend(MessageScan(unsaved.location, "", 0, 0, rules=unsaved.rules, only_lost=True))
-    for file, start in unsaved.segments:
-        for batch in scan_messages(scan.of(file, SegmentLoss(start)), source):
-            yield from sendable_rows(batch, shown)
+    count, last = 0, -1
+    for file, loss in unsaved.segments:
+        for batch in scan_messages(scan.of(file, loss), source):
+            for row in sendable_rows(batch, shown):
+                count, last = count + (row["phy_offset"] != last), row["phy_offset"]
+                yield row
+    if unsaved.records is not None and count != unsaved.records:
+        found = f"{count} of {count_text(unsaved.records, 'valid record')} that the new store does not hold"
+        raise StoreError(f"only {found} can be listed, so it is not put in place: a fault of this program")

@@ -167,6 +167,9 @@ def bridge_text(bridge: Row) -> str:
         return f"Added a segment with a bridge, a placeholder record ({_range(bridge)})."
     if bridge["kind"] == "filler":
         return f"Ended a segment early with a filler ({_range(bridge)})."
+    if bridge["kind"] == "property":
+        size = count_text(bridge["end"] - bridge["start"], "damaged byte")
+        return f"Lengthened a record by {size} after it, as a property without a value, which no client sees ({_range(bridge)})."
     time = f", {time_text(bridge['store_time'])} UTC" if "store_time" in bridge else ""
     size = count_text(bridge["end"] - bridge["start"], "damaged byte")
     return f"Wrote a bridge, a placeholder record, over {size} ({_range(bridge)}{time})."

@@ -287,7 +287,8 @@ class _LedgerRepair:
                     self.plan.dropped.append(
                         {
                             "file": self._path(part.base), "start": at, "end": end, "topic": message.topic,
-                            "queue_id": message.queue_id, "queue_offset": message.queue_offset,
+                            "queue_id": message.queue_id, "queue_offset": message.queue_offset, "valid": True,
+                            "phy_offset": part.base + at + layout.HEADER_BYTES,
                             "reason": "its entry cannot be given the index that it needs",
                         }
                     )  # fmt: skip

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+
 from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, SegmentSummary, StoreFile
@@ -22,6 +24,7 @@ from store_io.log.records.message_columns import RecordCheck
 from store_io.log.records.segment_walk import whole_messages_end
 from store_io.model.queue_runs import message_runs, messages_in
 from store_io.repair.log.edits import Edit, LogPlan, filler, message_extents, segment_path, window_of
+from store_io.repair.log.lengthen import lengthened
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER
 from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, ZERO, Step
@@ -208,7 +211,8 @@ class _LogRepair:
         at, is_last = 0, segment.number == len(self.whole) - 1
         kept: list[tuple[int, int]] = []
         for start, end in segment.valid:
-            start = self._bridged(segment, at, start, end)
+            if not (kept and self._lengthened(segment, kept[-1][0], at, start)):
+                start = self._bridged(segment, at, start, end)
             if start < end:
                 kept.append((start, end))
                 at = end
@@ -263,7 +267,8 @@ class _LogRepair:
             self.plan.dropped.append(
                 {
                     "file": segment.path, "start": start, "end": start + message.total_size, "topic": message.topic,
-                    "queue_id": message.queue_id, "queue_offset": message.queue_offset,
+                    "queue_id": message.queue_id, "queue_offset": message.queue_offset, "valid": True,
+                    "phy_offset": segment.base + start,
                     "reason": f"the {start - at} damaged bytes before it are too few for a bridge",
                 }
             )  # fmt: skip
@@ -273,6 +278,48 @@ class _LogRepair:
         dropped = sum(row["file"] == segment.path and at <= row["start"] < start for row in self.plan.dropped)
         self._bridge(segment, at, start, "a scan passes the damaged bytes", {"messages": dropped, "bytes": start - at})
         return start
+
+    def _lengthened(self, segment: _Segment, low: int, at: int, start: int) -> bool:
+        """Have the record that ends at `at` take in bytes [at, start), if they are too few for a bridge. Return whether it does.
+
+        low: the begin of a message not after that record.
+        """
+        if not 0 < start - at < self.least:
+            return False
+        assert segment.summary is not None
+        path = segment.path
+        with window_of(self.source, segment.summary.path) as window:
+            check = RecordCheck.audit_of(segment.base, self.rules, segment.summary.path)
+            place, record = self._known_before(segment, low, at), None
+            while place < at:
+                verdict = check.verdict(window, place, segment.summary.size)
+                if verdict.kind != VALID or verdict.message is None:
+                    return False
+                record, place = verdict.message, place + verdict.size
+        if record is None or place != at:
+            return False
+        first, properties = record.position, record.properties_position if record.properties_length > 0 else at
+        with self.source.open(segment.summary.path) as file:
+            data = file.read(first, at - first)
+        longer = lengthened(data, properties - first, start - at)
+        if longer is None:
+            return False
+
+        def write(writer: StoreWriter) -> None:
+            writer.write(path, first, longer[:4])
+            writer.write(path, properties - 2, longer[properties - 2 - first :])
+
+        lost = {"messages": 0, "bytes": start - at}
+        self._edit(Step(BRIDGE, path, at, start, "too few for a record: the one before takes them in", lost=lost), write)
+        self.plan.add_bridge(segment.base, at, start, "property", store_time=record.store_time)
+        return True
+
+    def _known_before(self, segment: _Segment, low: int, at: int) -> int:
+        """Return the begin of a message in [low, at) that the audit's runs name, as near to the end as they do."""
+        assert segment.summary is not None
+        runs = message_runs(segment.summary)
+        places = np.concatenate([runs["first_position"], runs["last_phy_offset"][runs["regular"] == 1] - segment.base])
+        return int(places[(places >= low) & (places < at)].max(initial=low))
 
     def _bridge(self, segment: _Segment, start: int, end: int, reason: str, lost: Mapping[str, int] = _NOTHING) -> None:
         base, path, time = segment.base, segment.path, self._time_near(segment, start)

@@ -16,7 +16,7 @@ def test_a_message_is_counted_once() -> None:
     other = LeftoverResult(("%LMQ%x", 0))
     other.lost, other.lost_count = [(0, 1000, 100, 1)], {1: 1}
     answered = [{"topic": "T", "queue_id": 0, "first": 4, "end": 8}, {"topic": "U", "queue_id": 1, "first": 0, "end": 1 << 40}]
-    dropped = [{"topic": "T", "queue_id": 0, "queue_offset": 7}, {"topic": "V", "queue_id": 0, "queue_offset": 7}]
+    dropped = [{"topic": name, "queue_id": 0, "queue_offset": 7, "valid": False} for name in "TV"]
     told = given_up({queue.key: queue, other.key: other}, answered, dropped, 10, [])
     missing = 2 + 2 + (1 << 40) + 1  # two places; 4 and 7, one of which is the third; those of U; the one of V
     assert told == {"messages": missing + 10, "missing": missing, "cut": 10, "earlier": 0, "signs": []}

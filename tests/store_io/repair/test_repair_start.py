@@ -157,7 +157,7 @@ def test_a_record_that_only_the_zeros_beyond_a_short_file_completed_is_left_out(
             assert report["dropped"] == [
                 {
                     "file": f"commitlog/{base:020d}", "start": half.at - base, "end": half.at + half.size - base, "topic": "T",
-                    "queue_id": 0, "queue_offset": half.queue_offset,
+                    "queue_id": 0, "queue_offset": half.queue_offset, "valid": False, "phy_offset": half.at,
                     "reason": "its last 1 byte lay beyond the end of the file and would be zeros now",
                 }
             ]  # fmt: skip

@@ -29,7 +29,7 @@ def test_each_message_has_one_name_and_as_many_as_are_counted() -> None:
         LIGHT: leftover(LIGHT, (9, 800), (10, 1400)),
     }
     answered = [{"topic": "T", "queue_id": 0, "first": 3, "end": 7}, {"topic": LIGHT[0], "queue_id": 0, "first": 9, "end": 11}]
-    dropped = [{"topic": "T", "queue_id": 0, "queue_offset": 20}]
+    dropped = [{"topic": "T", "queue_id": 0, "queue_offset": 20, "valid": False}]
     counted = given_up(leftovers, answered, dropped, 0, [])["missing"]
     found, not_named = find_missing(leftovers, answered, dropped, counted)
     assert found == (
