@@ -64,6 +64,7 @@ class Code(StrEnum):
     REPLICA_DISPUTES = "replica_disputes"
     REPLICA_DIVERGED = "replica_diverged"
     MESSAGES_NOT_READ = "messages_not_read"
+    IDENTITY_DIFFERS = "identity_differs"
     BROKER_REFUSES = "broker_refuses"
     BROKER_DROPS_MESSAGES = "broker_drops_messages"
     BROKER_SKIPS_MESSAGES = "broker_skips_messages"
@@ -100,6 +101,7 @@ class Code(StrEnum):
     COMPACTED_RECORD_DIFFERS = "compacted_record_differs"
     COMPACTED_MESSAGE_MISSING = "compacted_message_missing"
     COMPACTED_LOG_AHEAD = "compacted_log_ahead"
+    COMPACTED_TOPIC_UNSERVED = "compacted_topic_unserved"
     TIERED_MESSAGES = "tiered_messages"
     INDEX_ENTRY_MISSING = "index_entry_missing"
     INDEX_ENTRY_DANGLING = "index_entry_dangling"
@@ -416,6 +418,11 @@ _ROWS = (
                 "Messages of this copy lie in a log that a start under these settings does not read. The start makes the queues"
                 " fit the log that it reads, and deletes those of these messages.",
                 "Put the lines that the message names into broker.conf and audit again."),
+    FindingCode(Code.IDENTITY_DIFFERS, LOSS, Part.START, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="The file brokerIdentity names another broker or cluster than broker.conf: the broker asks its controller"
+                        " without end, stays fenced, and serves nobody.",
+                step="Correct brokerName and brokerClusterName in broker.conf, or remove brokerIdentity from the copy: the"
+                     " controller then gives the broker a new id."),
     FindingCode(Code.BROKER_REFUSES, LOSS, Part.START, Cure.LEAVE_OUT, wrong_size_of=Part.LOG | Part.QUEUE,
                 meaning="The release would not start on this copy.",
                 step="Repair this copy: a repair removes the cause."),
@@ -513,6 +520,13 @@ _ROWS = (
                 "A compacted topic's log would reach beyond its queue after a start: new messages are left out of it until the"
                 " queue is as long.",
                 "Set the queue's two folders below compaction/ aside before a start."),
+    FindingCode(Code.COMPACTED_TOPIC_UNSERVED, LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="Consumers of a compacted topic read its compacted log alone, and that is not in the copy, or empty: they"
+                        " get none of its messages, or only those that a start after a crash dispatches again. It was not copied,"
+                        " or the topic was made a compacted one after these messages.",
+                step="Copy compaction/ from the broker. If it has none either, and the CommitLog still holds all messages, make"
+                     " the log again as docs/kinds/compaction.md 6 says, or take cleanup.policy=COMPACTION from the topic: its"
+                     " ordinary queues then serve them."),
     FindingCode(Code.TIERED_MESSAGES, NOTE, Part.COPY, Cure.BY_HAND,
                 "By its metadata a tiered store holds messages of this broker. They lie outside of this copy and were not read.",
                 "Nothing to do here. Ask the tiered store itself for these messages.",

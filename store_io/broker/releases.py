@@ -69,6 +69,7 @@ class ReleaseRules:
     knows_store_type: bool = False  # storeType
     knows_controller_mode: bool = False
     controller_mode_throws: bool = False  # such a broker ends before it loads its store
+    checks_identity: bool = False  # a controller's broker holds brokerIdentity against its names in broker.conf
     refuses_ledger_with_controller: bool = False  # enableDLegerCommitLog beside enableControllerMode ends the broker
     knows_uncommitted: bool = False  # readUnCommitted
     knows_timers: bool = False
@@ -128,7 +129,8 @@ CHANGES: dict[str, dict[str, bool]] = {
     },
     # StoreCheckpoint and CommitLog, ConsumeQueue, QueueOffsetOperator, SparseConsumeQueue
     "5.1.1": {"keeps_confirm_offset": True, "lmq_leaves_out_retries": True, "refused_appends_use_offsets": False,
-              "sparse_end_by_first_entry": False, "refuses_ledger_with_controller": True},
+              "sparse_end_by_first_entry": False, "refuses_ledger_with_controller": True,
+              "checks_identity": True},
     # ConsumeQueue; BrokerController.initialize
     "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True, "controller_mode_throws": True},
     "5.1.3": {"deletes_empty_last": True, "controller_mode_throws": False},  # MappedFileQueue; BrokerController

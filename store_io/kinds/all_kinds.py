@@ -10,6 +10,7 @@ from schemas.rows import Finding
 from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT, checkpoint_times
 from store_io.kinds.compaction.compacted_topics import compacted_topics
 from store_io.kinds.compaction.compaction_kind import COMPACTION
+from store_io.kinds.compaction.unserved_topics import unserved_topics
 from store_io.kinds.config.against_queues import against_queues
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.consumer_groups import consumer_groups
@@ -17,6 +18,7 @@ from store_io.kinds.config.lost_tables import damaged_files, files_not_judged, l
 from store_io.kinds.config.not_copied import config_not_copied
 from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.epoch_findings import epoch_findings
+from store_io.kinds.controller.identity_names import identity_names
 from store_io.kinds.dledger.ledger_checks import entry_chain, ledger_index, ledger_terms
 from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.index.index_kind import INDEX
@@ -67,10 +69,10 @@ ROOMS = (
     Room(QUEUES, log_checks=(queue_entries,)),
     Room(ROCKS_QUEUES, log_checks=(queue_database, queue_twins)),
     Room(INDEX, checks=(unindexed,)),
-    Room(COMPACTION, checks=(compacted_topics,)),
+    Room(COMPACTION, checks=(compacted_topics,), start_checks=(unserved_topics,)),
     Room(TIERED, checks=(tiered_store,)),
     Room(CHECKPOINT, checks=(checkpoint_times,)),
-    Room(CONTROLLER, checks=(epoch_findings,)),
+    Room(CONTROLLER, checks=(epoch_findings, identity_names)),
     Room(TIMERS, checks=(timer_findings, timer_entry_findings), not_judged=timers_not_judged),
     Room(TABLES, checks=(rocksdb_tables, passed_over, unnamed_tables), not_judged=tables_not_judged),
 )

@@ -388,6 +388,11 @@ def _settings(handed: HandOver) -> Iterator[str]:
     yield from (f"{change}." for change in handed.unsafe)
     same = "For all else use the same broker.conf" if handed.unsafe else "Use the same broker.conf"
     yield f"{same}. Settings: {handed.report['settings']}."
+    if any(name == "enableControllerMode" and value.lower() == "true" for name, value, _ in handed.settings):
+        yield (
+            "If the broker joins a new controller, one that does not know it: remove brokerIdentity from the new store before the"
+            " start. With it the controller refuses the broker, which stays fenced."
+        )
     yield "Compare it with the settings below. Settings that recovery reads and that are not listed had the release's defaults."
 
 

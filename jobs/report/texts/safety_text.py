@@ -32,9 +32,10 @@ from store_io.audit.outcome.safety import (
     mended_by_a_start,
     named_sentences,
     no_config,
-    not_read_by_start,
     setting_at_fault,
     setting_that_cuts,
+    settings_at_odds,
+    start_beside_settings,
     timers_lost,
     unqueueable,
 )
@@ -233,13 +234,16 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             damaged = f"Do not start this copy: {fault}, and not all of it could be audited"
             why = tuple(outcome.incomplete[:5]) or ("What this release would do here is not modelled.",)
             return _NOT_KNOWN if start == Start.NOT_KNOWN else damaged, why
-        case Start.READS_OTHERS:
-            unread = not_read_by_start(outcome)
-            settings = names_text(list(dict.fromkeys(f.actual for f in unread if f.actual)))
-            others = [f"{f.message[:1].upper()}{f.message[1:]}." for f in unread[1:]]
-            refused = _refusal(outcome) if outcome.refusal is not None else ()
-            first = "".join(f.message for f in unread[:1])
-            return f"Do not start this copy with {settings or 'this broker.conf'}: {first}", (*others, *refused)
+        case Start.AGAINST_SETTINGS:
+            at_odds, beside = settings_at_odds(outcome), start_beside_settings(outcome)
+            settings = names_text(list(dict.fromkeys(f.actual for f in at_odds if f.actual)))
+            others = [f"{f.message[:1].upper()}{f.message[1:]}." for f in at_odds[1:]]
+            unread = any(f.code == Code.MESSAGES_NOT_READ for f in at_odds)
+            if beside == Start.REFUSES or not unread and beside not in (Start.SAFE, Start.EMPTY):
+                headline, why = _by_itself(outcome, beside)
+                others += [f"{headline}.", *why]
+            first = "".join(f.message for f in at_odds[:1])
+            return f"Do not start this copy with {settings or 'this broker.conf'}: {first}", tuple(others)
         case Start.REFUSES:
             return f"RocketMQ {outcome.release} does not start on this copy", tuple(_refusal(outcome))
         case Start.CUTS:

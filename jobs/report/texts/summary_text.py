@@ -50,8 +50,8 @@ from store_io.audit.outcome.safety import (
     lacks_of,
     lost_of,
     named_notes,
-    not_read_by_start,
     setting_that_cuts,
+    settings_at_odds,
 )
 from store_io.audit.outcome.verdict import names_first_gap
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
@@ -187,7 +187,8 @@ def _sound(outcome: AuditOutcome) -> str:
 def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
     messages, size = lost_of(outcome)
     timers = [_row("Timers", words) for words in timer_words(outcome)]
-    unread = [line for finding in not_read_by_start(outcome)[:_LINES] for line in _rows("Loses", printable(finding.message))]
+    left_out = [finding.message for finding in settings_at_odds(outcome) if finding.code == Code.MESSAGES_NOT_READ]
+    unread = [line for message in left_out[:_LINES] for line in _rows("Loses", printable(message))]
     if not messages and not outcome.loss.get("groups") and not outcome.loss.get("delay_levels"):
         return [*unread, *timers] or [_row("Loses", "nothing")]
     lines = [*unread, _row("Loses", paint(RED, count_text(messages, "message")) + f", {bytes_text(size)}")]

@@ -126,7 +126,7 @@ class Start(Enum):
 
     NOT_KNOWN_OF_DAMAGED = auto()  # the log is damaged, and what the release would do is not known
     NOT_KNOWN = auto()
-    READS_OTHERS = auto()  # the settings keep it from messages of the copy
+    AGAINST_SETTINGS = auto()  # a setting keeps it, or consumers, from messages of the copy
     REFUSES = auto()
     CUTS = auto()  # valid messages, or it hangs at a gap
     LEAVES_UNSERVED = auto()  # valid messages, without a queue entry, or timer messages that are never delivered
@@ -144,7 +144,7 @@ class Start(Enum):
 _SAFETY_OF = {
     Start.NOT_KNOWN_OF_DAMAGED: Safety.STOP,
     Start.NOT_KNOWN: Safety.UNKNOWN,
-    Start.READS_OTHERS: Safety.STOP,
+    Start.AGAINST_SETTINGS: Safety.STOP,
     Start.REFUSES: Safety.REFUSES,
     Start.CUTS: Safety.STOP,
     Start.LEAVES_UNSERVED: Safety.STOP,
@@ -165,6 +165,7 @@ _CONFIG_CLAUSES = {
     Code.CONSUMER_OFFSETS_EMPTY: "no group has an offset in {}",
     Code.CONFIG_DAMAGED: "{} does not hold what a broker writes",
 }
+_AT_ODDS = (Code.MESSAGES_NOT_READ, Code.IDENTITY_DIFFERS, Code.COMPACTED_TOPIC_UNSERVED)
 # What these say holds under every release.
 OF_ANY_RELEASE = (Safety.GONE, Safety.DIVERGED, Safety.LACKS, Safety.EMPTY)
 
@@ -193,7 +194,7 @@ def decide(outcome: AuditOutcome) -> Decision:
     start = start_of(outcome)
     alone = _SAFETY_OF[start]
     if (
-        start != Start.READS_OTHERS
+        start != Start.AGAINST_SETTINGS
         and is_emptied(outcome)
         and (not outcome.messages or start in (Start.MISSING, Start.DAMAGED, Start.LOSES_CONFIG))
     ):
@@ -233,10 +234,13 @@ def has_other_losses(outcome: AuditOutcome) -> bool:
 
 def start_of(outcome: AuditOutcome) -> Start:
     """Return the effect of a start on the copy by itself. Facts that an earlier audit saw are left out here."""
+    return Start.AGAINST_SETTINGS if settings_at_odds(outcome) else start_beside_settings(outcome)
+
+
+def start_beside_settings(outcome: AuditOutcome) -> Start:
+    """Return the effect of a start, whatever settings are at odds with the copy."""
     broker = outcome.plan.get("broker")
     damaged = is_damaged(outcome)
-    if not_read_by_start(outcome):
-        return Start.READS_OTHERS
     if broker is None:
         return Start.NOT_KNOWN_OF_DAMAGED if damaged or entries_lost(outcome) else Start.NOT_KNOWN
     if not broker.get("starts"):
@@ -262,14 +266,14 @@ def start_of(outcome: AuditOutcome) -> Start:
 
 
 def is_damaged(outcome: AuditOutcome) -> bool:
-    """Say whether something is lost besides a refused start, entries of config/ and what the settings keep from being read."""
-    others = len(config_entries_lost(outcome)) + len(not_read_by_start(outcome))
+    """Say whether something is lost besides a refused start, entries of config/ and settings at odds with the copy."""
+    others = len(config_entries_lost(outcome)) + len(settings_at_odds(outcome))
     return outcome.counts.get(LOSS, 0) > counted(outcome, Code.BROKER_REFUSES) + others
 
 
-def not_read_by_start(outcome: AuditOutcome) -> list[Finding]:
-    """Return the findings on messages of the copy that a start does not read under these settings; the most messages first."""
-    found = [f for f in outcome.findings if f.code == Code.MESSAGES_NOT_READ and f.severity == LOSS]
+def settings_at_odds(outcome: AuditOutcome) -> list[Finding]:
+    """Return the findings on settings with which the copy must not be started; those on the most messages first."""
+    found = [f for f in outcome.findings if f.code in _AT_ODDS and f.severity == LOSS]
     return sorted(found, key=lambda f: (-f.count, f.file))
 
 

@@ -19,8 +19,9 @@ from store_io.audit.outcome.safety import (
     lost_of,
     named_sentences,
     no_config,
-    not_read_by_start,
     setting_that_cuts,
+    settings_at_odds,
+    start_beside_settings,
     start_of,
     timers_lost,
     topics_lost,
@@ -107,15 +108,20 @@ def _assumed_settings(outcome: AuditOutcome) -> str:
 
 
 def _verdict(outcome: AuditOutcome) -> str:
-    release, start = outcome.release, start_of(outcome)
+    at_odds = settings_at_odds(outcome)
+    if not at_odds:
+        return _by_itself(outcome)
+    settings = names_text(list(dict.fromkeys(f.actual for f in at_odds if f.actual)))
+    unread = outcome.refusal is None and any(f.code == Code.MESSAGES_NOT_READ for f in at_odds)
+    said = "; ".join(f.message for f in at_odds)
+    return f"{_start_beside(outcome) if unread else _by_itself(outcome)}. With {settings or 'this broker.conf'}, {said}"
+
+
+def _by_itself(outcome: AuditOutcome) -> str:
+    release, start = outcome.release, start_beside_settings(outcome)
     if start in _NOT_KNOWN:
         why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
         return f"What RocketMQ {release} would do on this copy is not known: {why}"
-    if unread := not_read_by_start(outcome):
-        settings = names_text(list(dict.fromkeys(f.actual for f in unread if f.actual)))
-        does = f"would not start on this copy: {refusal_sentence(outcome.refusal)}" if outcome.refusal else _start_beside(outcome)
-        said = "; ".join(f.message for f in unread)
-        return f"RocketMQ {release} {does}{f'. With {settings}, ' if settings else ': '}{said}"
     if outcome.refusal is not None:
         return f"RocketMQ {release} would not start on this copy: {refusal_sentence(outcome.refusal)}"
     lost, _ = lost_of(outcome)
@@ -149,13 +155,13 @@ def _verdict(outcome: AuditOutcome) -> str:
 
 
 def _start_beside(outcome: AuditOutcome) -> str:
-    """Return what a start does that reads another log than the one with messages: that is said of it, and what it deletes."""
+    """Say what a start does that reads another log than the one with messages."""
     broker = outcome.plan["broker"]
     if broker is None:
-        return "would read another log of this copy"
+        return f"RocketMQ {outcome.release} would read another log of this copy"
     deleted = len(broker["deleted_files"])
     more = f" and delete {count_text(deleted, 'file')}" if deleted else ""
-    return f"would start{more}"
+    return f"RocketMQ {outcome.release} would start{more}"
 
 
 def _losing(outcome: AuditOutcome, lost: int) -> str:

@@ -80,6 +80,7 @@ class CompactedFileSummary:
 
     ends: None without a file of entries.
     records: the number of valid records.
+    keyed_by_segment: of a queue without any, how many messages with a key each segment holds, by its first physical offset.
     digests: the path of each file -> the digest of the whole file.
     """
 
@@ -87,6 +88,7 @@ class CompactedFileSummary:
     entries_path: str = ""
     ends: SparseEnds | None = None
     records: int = 0
+    keyed_by_segment: dict[int, int] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     digests: dict[str, str] = field(default_factory=dict)
     bytes_read: int = 0
@@ -108,8 +110,9 @@ def scan_compacted_file(task: CompactedFileTask, source: ByteSource | None = Non
         if task.records and task.last and task.put_here:
             if len(rows):
                 findings.add_all(unput_messages(task.key, found.entries_path, rows["base"], messages, task.unclean))
-            elif task.log is None and task.entries is None:
-                findings.add_all(without_log(task.key, messages))
+            elif not found.records:
+                notes, found.keyed_by_segment = without_log(task.key, messages)
+                findings.add_all(notes)
     except StoreError as why:
         found.problem = why.gap()
     finally:

@@ -8,6 +8,7 @@ Source: CompactionLog.asyncPutMessage and getCompactionFile.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +83,10 @@ class LogMessages:
         row = self._rows[queue_offset - self._first]  # never empty: the window begins there
         return self.at(int(row["phy_offset"]), int(row["size"]))
 
+    def segment_of(self, phy_offset: int) -> int:
+        """Return the first physical offset of the segment that holds this one, or of the one before."""
+        return int(self._starts[max(0, int(np.searchsorted(self._starts, phy_offset, "right")) - 1)])
+
     def at(self, phy_offset: int, size: int) -> bytes:
         """Return these bytes of the CommitLog, or no bytes if no segment has all of them."""
         if phy_offset < 0 or not layout.MIN_SIZE_V1_BYTES <= size <= MAX_RECORD_BYTES:
@@ -124,14 +129,17 @@ def unput_messages(key: QueueKey, path: str, bases: np.ndarray, messages: LogMes
     return found or seen.not_looked_at(path)
 
 
-def without_log(key: QueueKey, messages: LogMessages) -> list[Finding]:
-    """Return a note on the messages of a queue that has no log at all. Its topic may have become a compacted one after them."""
+def without_log(key: QueueKey, messages: LogMessages) -> tuple[list[Finding], dict[int, int]]:
+    """Return a note on the messages of a queue without any record of its own log, and how many with a key each segment holds.
+
+    The topic may have become a compacted one after them.
+    """
     seen = _Unput(key, messages, messages.first, np.zeros(0, np.int64))
     path = f"{COMPACTED_QUEUE}/{key[0]}/{key[1]}"
     if not seen.numbers:
-        return seen.not_looked_at(path)
-    where = "whose queue has no such log: it is gone, or the topic was made a compacted one after them"
-    return [seen.finding(path, seen.numbers, Case.NOT_WRITTEN_YET, where)]
+        return seen.not_looked_at(path), {}
+    where = "whose queue has no record in such a log: it is gone, or the topic was made a compacted one after them"
+    return [seen.finding(path, seen.numbers, Case.NOT_WRITTEN_YET, where)], dict(seen.by_segment)
 
 
 class _Unput:
@@ -139,6 +147,7 @@ class _Unput:
 
     def __init__(self, key: QueueKey, messages: LogMessages, first: int, held: np.ndarray):
         self.key, self.numbers = key, list[int]()
+        self.by_segment = Counter[int]()  # how many each segment holds, by its first physical offset
         self._looked_at = 0
         for start in range(first, messages.end, WINDOW_ENTRIES):
             rows = messages.entries(start, min(start + WINDOW_ENTRIES, messages.end))
@@ -155,6 +164,7 @@ class _Unput:
             row = rows[number - start]
             if _has_key(messages.at(int(row["phy_offset"]), int(row["size"])), self.key, number):
                 self.numbers.append(number)
+                self.by_segment[messages.segment_of(int(row["phy_offset"]))] += 1
         return True
 
     def not_looked_at(self, path: str) -> list[Finding]:

@@ -4,4 +4,5 @@
 * `epoch_starts`: the task: which epochs begin at no record.
 * `controller_kind`: the kind; `epoch_findings`: the checks.
 * `epoch_rebuild`: the epoch file of a new store.
+* `identity_names`: the names in brokerIdentity against those in broker.conf.
 """

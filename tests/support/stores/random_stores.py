@@ -261,7 +261,7 @@ def random_replica(root: Path, rng: random.Random, release: str) -> tuple[Store,
     starts = sorted({0, *(rng.choice(records).at for _ in range(rng.randrange(3)))})
     epochs = [*enumerate(starts, 1), *([(9, 1 << 40)] if rng.random() < 0.15 else [])]
     (root / "epochFileCheckpoint").write_bytes(epoch_text(*epochs) if rng.random() < 0.9 else b"")
-    (root / "brokerIdentity").write_bytes(b"cluster#broker-a#1")
+    (root / "brokerIdentity").write_bytes(b"DefaultCluster#broker-a#1")
     tried = [damage.random_damage(store, random.Random(rng.getrandbits(64))) for _ in range(rng.randrange(4))]
     done = ", ".join(one.what for one in tried if one is not None)
     return store, f"{'clean' if clean else 'killed'}, confirmed {confirmed} of {last.at + last.size}, epochs {epochs}, {done}"

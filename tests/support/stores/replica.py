@@ -26,7 +26,7 @@ def replica(
         builder.put(Message(f"Topic{n % 2}", n % 3 % 2, b"body %d " % n, tags="TagA", keys=f"k{n}", uniq=f"7F0000010{n:08X}"))
     store = builder.write(root, clean=clean, undispatched=undispatched, checkpoint={"confirm": confirmed})
     (root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0), (2, store.records[9].at)))
-    (root / "brokerIdentity").write_bytes(b"cluster#broker-a#1")
+    (root / "brokerIdentity").write_bytes(b"DefaultCluster#broker-a#1")
     return store
 
 

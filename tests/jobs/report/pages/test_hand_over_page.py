@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from jobs.installation import ENTRY
 from jobs.report.pages.hand_over_page import HandOver, hand_over_html, hand_over_text, headline, parts, unsaved_lines
 from tests.support.handmade import handed
@@ -92,6 +94,15 @@ def test_a_setting_that_harms_new_messages_is_to_be_changed() -> None:
     text = told(own)
     assert "[ ] Set x=false: as it is, it harms." in text and "[ ] For all else use the same broker.conf." in text
     assert own.style == "care" and "[ ] Use the same broker.conf." in told(handed.saved())
+
+
+@pytest.mark.parametrize(
+    ("setting", "told_so"), [(("enableControllerMode", "true"), True), (("enableControllerMode", "false"), False)]
+)
+def test_under_a_new_controller_the_identity_must_go(setting: tuple[str, str], told_so: bool) -> None:
+    own = replace(handed.saved(), settings=[(*setting, "broker.conf")])
+    assert ("[ ] If the broker joins a new controller" in told(own)) is told_so
+    assert "new controller" not in told(replace(handed.saved(), settings=[]))
 
 
 def test_delivered_copies_of_timer_messages_are_not_to_come_twice() -> None:

@@ -68,7 +68,7 @@ def test_epochs_beyond_a_cut_go_with_it(tmp_path: Path) -> None:
     assert data == epoch_text((1, 0))
     (confirmed,) = struct.unpack_from(">q", (tmp_path / "new" / "checkpoint").read_bytes(), 32)
     assert confirmed == cut.at
-    assert (tmp_path / "new" / "brokerIdentity").read_bytes() == b"cluster#broker-a#1"
+    assert (tmp_path / "new" / "brokerIdentity").read_bytes() == b"DefaultCluster#broker-a#1"
 
 
 def test_only_rising_epochs_are_kept() -> None:

@@ -51,7 +51,7 @@ def test_without_the_lines_of_dledger_a_start_empties_the_queues(tmp_path: Path,
     assert all(queue["max_offset"] == 0 for queue in audited.broker["after_dispatch"]["queues"])
     assert all(setting["from"] != "inferred" for setting in audited.outcome.plan["settings"].values())
     decision = decide(audited.outcome)
-    assert (decision.start, decision.safety) == (Start.READS_OTHERS, Safety.STOP)
+    assert (decision.start, decision.safety) == (Start.AGAINST_SETTINGS, Safety.STOP)
     said = judge(audited.outcome).headline
     assert said == (
         "Do not start this copy with enableDLegerCommitLog=false: 40 messages in dledger-n0/ are not read without"
