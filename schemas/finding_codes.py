@@ -63,6 +63,7 @@ class Code(StrEnum):
     REPLICA_HOLDS = "replica_holds"
     REPLICA_DISPUTES = "replica_disputes"
     REPLICA_DIVERGED = "replica_diverged"
+    COPY_IS_BEHIND = "copy_is_behind"
     MESSAGES_NOT_READ = "messages_not_read"
     IDENTITY_DIFFERS = "identity_differs"
     BROKER_REFUSES = "broker_refuses"
@@ -413,6 +414,10 @@ _ROWS = (
                 " separated.",
                 "Choose a master with replicas.json, then send the other copy's messages again.",
                 follows="Whichever copy becomes master, consumers do not get the messages that only the other one holds."),
+    FindingCode(Code.COPY_IS_BEHIND, REBUILDABLE, Part.REPLICAS, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="Other copies of the group hold messages or newer tables that this copy lacks, and it is no clean earlier"
+                        " moment of one of them: as master it would lose these.",
+                step="Do not make this copy master as it is: replicas.json says what it lacks, and which copy holds it."),
     # ---- what a broker would do -------------------------------------------------------------------------------------
     FindingCode(Code.MESSAGES_NOT_READ, LOSS, Part.START, Cure.BY_HAND,
                 "Messages of this copy lie in a log that a start under these settings does not read. The start makes the queues"

@@ -333,6 +333,7 @@ def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcom
         answers = iter(runner.answers([task for own in tasks for task in own], "copies of one log"))
         for group, own in zip(groups, tasks, strict=True):
             group.finish([next(answers) for _ in own])
+            group.blame()
     except Exception as fault:  # a bug here must not lose the audits: they are marked incomplete
         for audit in audits:
             if audit.request.replica_group and not audit.replicas:

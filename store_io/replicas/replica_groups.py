@@ -23,6 +23,7 @@ from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
 from store_io.base.tasks import PartlyRead
 from store_io.model.queue_runs import message_runs
+from store_io.replicas.behind import behind_findings
 from store_io.replicas.compared_copies import ComparedCopies, ReplicaFindings, copy_of
 from store_io.replicas.config_rows import config_rows, topics_named_elsewhere
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask
@@ -160,6 +161,11 @@ class ReplicaGroup:
         self.result = {**group_row(self.name, compared, [*self.problems, *unread]), "config": config}
         for copy in self.copies:
             copy.audit.replicas = self.result
+
+    def blame(self) -> None:
+        """Add the findings on copies that must not become master as they are."""
+        for copy in self.copies:
+            copy.audit.findings += behind_findings(self.result, copy.name)
 
     def _failed(self, part: ReplicaPart, gap: Gap) -> None:
         audit = self.copies[part.problem_copy].audit

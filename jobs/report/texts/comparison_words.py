@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from jobs.report.texts.text import bytes_text, count_text, printable
 from schemas.rows import NOTED, TAKEN, AuditOutcome, Comparison, Row, Start
+from store_io.audit.outcome.safety import LOGS_APART, never_joins
 from store_io.base.wording import names_text, seen
 from store_io.broker.releases import KNOWN_RELEASES, known_release, parse_known
 from store_io.wording.refusals import refusal_sentence
 
 WITHOUT_CHECKSUMS = "messages whose body fails its checksum stay in the log, and consumers get them"
-_OTHER_LOGS = ("diverged", "apart", "unknown")  # relations of copies whose offsets do not fit each other's log
+EMPTIED = "commitlog/, consumequeue/, index/, checkpoint, and epochFileCheckpoint with its .bak"
 _NAMES = 3  # of topics and groups in a sentence
 _OTHER_HAS = {
     "missing": "has no file there",
@@ -151,6 +152,11 @@ def choice_words(group: Row) -> str:
         return str(group["why"])
     loses = next((copy["loses"] for copy in group["copies"] if copy["store"] == best), 0)
     choice = f"each would lose messages as master, {best} the fewest" if loses else f"start {best} as master"
+    shut = [copy["store"] for copy in group["copies"] if never_joins(group, copy["store"], best)]
+    if shut:
+        them = "it" if len(shut) == 1 else "them"
+        as_is = "it is" if len(shut) == 1 else "they are"
+        choice += f"; {names_text(shut)} can never join it as {as_is}: empty {them} first ({EMPTIED}), then let {them} copy"
     return f"{choice}: {group['why']}"
 
 
@@ -188,7 +194,7 @@ def rejoin_words(pair: Row) -> Iterator[str]:
         elif outcome == "keeps_its_log":
             text += "keep its own log, as it has no epochs, whatever the master's log holds"
         else:
-            text += "neither cut nor copy: the epochs lead to no place between two of its records"
+            text += "neither cut nor copy: the epochs lead to no place between two of its records. Empty it first"
         if row["differs_before"] and outcome in ("cuts", "copies"):
             text += "; both differ before that place, and this stays"
         yield text
@@ -234,7 +240,7 @@ def config_steps(group: Row, store: str) -> Iterator[str]:
     pairs, tables = _relations(group), dict[str, list[Row]]()
     for row in group.get("config", ()):
         names = row["table"] in ("topics", "groups")
-        if row["store"] == store and (names or pairs.get(frozenset((store, row["holder"]))) not in _OTHER_LOGS):
+        if row["store"] == store and (names or pairs.get(frozenset((store, row["holder"]))) not in LOGS_APART):
             tables.setdefault(row["table"], []).append(row)
     for table, rows in tables.items():
         lesser = {row["store"] for row in group["config"] if row["table"] == table}
@@ -259,7 +265,7 @@ def _which_offsets(group: Row, row: Row) -> str:
     own, holder = row["store"], row["holder"]
     pairs = _relations(group)
     back = any((r["store"], r["holder"], r["table"]) == (holder, own, row["table"]) for r in group["config"])
-    if pairs.get(frozenset((own, holder))) in _OTHER_LOGS:
+    if pairs.get(frozenset((own, holder))) in LOGS_APART:
         return "their logs differ, so neither table fits the other log as it is"
     if back:
         return f"{own} in turn has others that are greater or that {holder} lacks, so take the greatest of each from both"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jobs.report.texts.commands import copy_again, not_shown, repair_commands, repair_withheld, withheld_by
-from jobs.report.texts.comparison_words import config_steps
+from jobs.report.texts.comparison_words import EMPTIED, config_steps
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text
 from schemas.advice import Advice, Lack, Step
@@ -183,6 +183,11 @@ def _lacking(outcome: AuditOutcome) -> str:
         return f"Compare it with {lacking.diverged_from} before either becomes master: replicas.json has what each of them lacks."
     if lacking.best:
         return f"Save what {lacking.holder} alone holds before this copy becomes master: replicas.json has the ranges."
+    if lacking.refused:
+        return (
+            f"Start {lacking.holder} as master. As its slave this copy would never copy anything: empty it first ({EMPTIED};"
+            f" config/ stays), then let it copy from {lacking.holder}."
+        )
     return f"Start {lacking.holder} as master, and make this copy a slave of it."
 
 

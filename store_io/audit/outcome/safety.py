@@ -32,6 +32,8 @@ class AsMaster:
     other_lacks: messages of this copy that the other lacks.
     undecided: messages of which the two hold two forms, and nothing shows which is right.
     best: no copy of the group would lose fewer.
+    earlier: this copy is a clean earlier moment of the holder.
+    refused: as slave of the holder it would never copy anything, by the epochs of both.
     """
 
     lacks: int
@@ -42,16 +44,25 @@ class AsMaster:
     other_lacks: int = 0
     best: bool = False
     undecided: int = 0
+    earlier: bool = False
+    refused: bool = False
 
     def headline(self) -> str:
         """Return the answer, short."""
+        if self.earlier:
+            return self._start_the_holder()
         yet = " yet" if self.best else ""
         if self.undecided:
             return f"Do not start this copy as master yet: {self._two_forms()}"
         if self.diverged_from:
             return f"Do not start this copy as master{yet}: it and {self.diverged_from} each hold messages that the other lacks"
         though = ", though no other copy would lose fewer" if self.best else ""
-        return f"Do not start this copy as master{yet}: it lacks {count_text(self.lacks, 'message')} of its group{though}"
+        never = f", and can never join {self.holder} as it is" if self.refused else ""
+        return f"Do not start this copy as master{yet}: it lacks {count_text(self.lacks, 'message')} of its group{though}{never}"
+
+    def _start_the_holder(self) -> str:
+        later = count_text(self.lacks, "later message")
+        return f"Start {self.holder}, which holds {later}, as master: this copy is an earlier moment of it"
 
     def _two_forms(self) -> str:
         messages = count_text(self.undecided, "message")
@@ -59,10 +70,16 @@ class AsMaster:
 
     def verdict(self) -> str:
         """Return the answer with its numbers and holders, a sentence without its full stop."""
+        if self.earlier:
+            return self._start_the_holder()
+        yet = " yet" if self.best or self.undecided else ""
+        return f"Do not start this copy as master{yet}: {self.clause()}"
+
+    def clause(self) -> str:
+        """Say what other copies hold that this one lacks."""
         if self.undecided:
             more = f"; other copies hold {count_text(self.lacks, 'message')} that this copy lacks" if self.lacks else ""
-            return f"Do not start this copy as master yet: {self._two_forms()}{more}"
-        yet = " yet" if self.best else ""
+            return f"{self._two_forms()}{more}"
         lacks = count_text(self.lacks, "message")
         if self.holds == self.lacks:
             held = f"{self.holder} holds {lacks} that this copy lacks"
@@ -74,7 +91,11 @@ class AsMaster:
                 f"; it and {self.diverged_from} differ{since}, where this copy holds {count_text(self.other_lacks, 'message')}"
                 f" that {self.diverged_from} lacks"
             )
-        return f"Do not start this copy as master{yet}: {held}"
+        return (
+            f"{held}; as slave of {self.holder} it would never copy anything, unless it is emptied first"
+            if self.refused
+            else held
+        )
 
 
 def as_master(group: Row, store: str) -> AsMaster | None:
@@ -86,19 +107,51 @@ def as_master(group: Row, store: str) -> AsMaster | None:
     if copy is None or not (copy["lacks"] or copy.get("undecided")):
         return None
     own = sorted((row for row in group["lacks"] if row["store"] == store), key=lambda row: (-row["messages"], row["holder"]))
+    holder, holds = (own[0]["holder"], own[0]["messages"]) if own else ("", 0)
     best = group["best"] == store
     for pair in group["pairs"]:
         if pair["relation"] == "diverged" and store in (pair["left"], pair["right"]):
             other = pair["right"] if pair["left"] == store else pair["left"]
             theirs = sum(row["messages"] for row in group["lacks"] if (row["store"], row["holder"]) == (other, store))
             first = (pair["first_difference"] or {}).get("message")
-            return AsMaster(copy["lacks"], own[0]["holder"], own[0]["messages"], other, first, theirs, best)
-    holder, holds = (own[0]["holder"], own[0]["messages"]) if own else ("", 0)
+            return AsMaster(copy["lacks"], holder or other, holds, other, first, theirs, best)
     if copy.get("undecided"):
         pair = next((p for p in group["pairs"] if p["relation"] == "disputed" and store in (p["left"], p["right"])), None)
         other = "another copy" if pair is None else pair["right"] if pair["left"] == store else pair["left"]
         return AsMaster(copy["lacks"], holder, holds, other, best=best, undecided=copy["undecided"])
-    return AsMaster(copy["lacks"], holder, holds, best=best)
+    earlier, refused = holds == copy["lacks"] and is_earlier(group, store, holder), never_joins(group, store, holder)
+    return AsMaster(copy["lacks"], holder, holds, best=best, earlier=earlier, refused=refused)
+
+
+def _pair_of(group: Row, store: str, other: str) -> Row:
+    """Return the row of two copies, whichever of them is named first; {} without one."""
+    names = {store, other}
+    return next((pair for pair in group["pairs"] if {pair["left"], pair["right"]} == names), {})
+
+
+def relation_of(group: Row, store: str, other: str) -> str:
+    """Return how the logs of two copies compare, as replicas.json has it; "" if nobody compared them."""
+    return str(_pair_of(group, store, other).get("relation", ""))
+
+
+def never_joins(group: Row, store: str, master: str) -> bool:
+    """Say whether this copy, as slave of the master, would neither cut nor copy, without end (controller.md 5)."""
+    rows = _pair_of(group, store, master).get("rejoin") or ()
+    return any((row["slave"], row["master"], row["outcome"]) == (store, master, "refused") for row in rows)
+
+
+def is_earlier(group: Row, store: str, holder: str) -> bool:
+    """Say whether this copy is a clean earlier moment of the other: all that it holds, messages and tables, the other has too.
+
+    A copy that could never join the other is none: it does not become the other by waiting.
+    """
+    empty = next((row.get("start") is None for row in group["copies"] if row["store"] == store), False)
+    relation = relation_of(group, store, holder)
+    if not (relation == "behind" or relation == "apart" and empty) or never_joins(group, store, holder):
+        return False
+    ahead = any(row["messages"] for row in group["lacks"] if (row["store"], row["holder"]) == (store, holder))
+    lacks = any((row["store"], row["holder"]) == (holder, store) for row in (*group["lacks"], *group.get("config", ())))
+    return ahead and not lacks
 
 
 class Safety(StrEnum):
@@ -165,6 +218,7 @@ _CONFIG_CLAUSES = {
     Code.CONSUMER_OFFSETS_EMPTY: "no group has an offset in {}",
     Code.CONFIG_DAMAGED: "{} does not hold what a broker writes",
 }
+LOGS_APART = ("diverged", "apart", "unknown")  # relations of copies whose offsets do not fit each other's log
 _AT_ODDS = (Code.MESSAGES_NOT_READ, Code.IDENTITY_DIFFERS, Code.COMPACTED_TOPIC_UNSERVED)
 # What these say holds under every release.
 OF_ANY_RELEASE = (Safety.GONE, Safety.DIVERGED, Safety.LACKS, Safety.EMPTY)

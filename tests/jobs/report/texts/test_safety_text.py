@@ -66,11 +66,13 @@ def test_what_is_gone_is_never_called_safe() -> None:
 def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bool) -> None:
     alone, slave = judge(samples.clean()), judge(samples.behind(samples.clean(), parted))
     assert alone.kind == "safe" and slave.kind == ("diverged" if parted else "lacks")
-    words = "it and master each hold messages that the other lacks" if parted else "it lacks 300 messages of its group"
-    assert slave.headline == f"Do not start this copy as master: {words}" and slave.why == ()
+    earlier = "Start master, which holds 300 later messages, as master: this copy is an earlier moment of it"
+    each = "Do not start this copy as master: it and master each hold messages that the other lacks"
+    assert slave.headline == (each if parted else earlier) and slave.why == ()
     worse = judge(samples.behind(samples.damaged(), parted))  # of two answers the graver is the headline, the other a reason
     assert worse.headline == judge(samples.damaged()).headline
-    assert worse.why[-1].startswith("Do not start this copy as master: master holds 300 messages that this copy lacks")
+    holds = "Do not start this copy as master: master holds 300 messages that this copy lacks"
+    assert worse.why[-1].startswith(holds if parted else earlier)
     rebuild = samples.clean()
     rebuild.counts = {"rebuildable": 1}
     told = judge(samples.behind(rebuild, parted))

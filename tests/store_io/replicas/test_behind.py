@@ -1,0 +1,111 @@
+"""A copy that lacks messages or newer tables of its group has a finding, and so its code; a clean earlier moment has none."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jobs.report.texts.comparison_words import choice_words
+from jobs.report.texts.next_steps import next_steps
+from schemas.finding_codes import Code
+from schemas.rows import Row
+from store_io.audit.audit_store import StoreAudit, run_audit
+from store_io.audit.outcome.safety import as_master
+from store_io.model.audit_request import AuditRequest
+from store_io.replicas.behind import behind_findings
+from store_io.replicas.replica_groups import ReplicaGroup
+from store_io.source.byte_source import StoreLocation
+from tests.support.stores.replica import epoch_text, replica
+
+
+def group(
+    *lacks: tuple[str, str, int], relation: str = "behind", config: tuple[tuple[str, str], ...] = (), **more: object
+) -> Row:
+    """Two copies a and b. lacks: (store, holder, messages). config: (store, holder) of tables of which the holder has more."""
+    copies = [{"store": name, "start": 0, "lacks": sum(n for store, _, n in lacks if store == name)} for name in "ab"]
+    table = {"table": "offsets", "file": "f", "holder_file": "f", "lacks": 0, "behind": 2}
+    return {
+        "best": None,
+        "copies": copies,
+        "lacks": [{"store": store, "holder": holder, "messages": number} for store, holder, number in lacks],
+        "pairs": [{"left": "a", "right": "b", "relation": relation, "first_difference": None, **more}],
+        "config": [{**table, "store": store, "holder": holder} for store, holder in config],
+    }
+
+
+REFUSED = [{"slave": "b", "master": "a", "outcome": "refused"}]
+
+
+@pytest.mark.parametrize(
+    ("found", "of_a", "of_b"),
+    [
+        (group(relation="equal"), [], []),
+        (group(("b", "a", 5)), [], []),  # b is an earlier moment of a
+        (group(("b", "a", 5), config=(("b", "a"),)), [], []),
+        (group(("b", "a", 5), config=(("a", "b"),)), [2], [5]),  # the newer tables are with the shorter log
+        (group(("b", "a", 5), rejoin=REFUSED), [], [5]),
+        (group(("b", "a", 5), rejoin=[{**REFUSED[0], "outcome": "copies"}]), [], []),
+        (group(("b", "a", 5), relation="damaged"), [], [5]),
+        (group(("b", "a", 5), ("a", "b", 3), relation="diverged"), [3], [5]),
+        (group(config=(("b", "a"),), relation="equal"), [], [2]),
+        (group(config=(("b", "a"),), relation="unknown"), [], []),
+    ],
+)
+def test_what_lacks_something_is_blamed(found: Row, of_a: list[int], of_b: list[int]) -> None:
+    assert [[f.count for f in behind_findings(found, name)] for name in "ab"] == [of_a, of_b]
+    assert all(f.code == Code.COPY_IS_BEHIND for name in "ab" for f in behind_findings(found, name))
+
+
+def test_a_copy_that_diverged_and_lacks_no_counted_message_is_no_fault_of_this_program() -> None:
+    found = group(relation="diverged")
+    found["copies"][0]["undecided"] = 1
+    told = as_master(found, "a")
+    assert told is not None and told.diverged_from == "b" and told.holds == 0
+
+
+def compared(root: Path, names: str) -> tuple[ReplicaGroup, list[StoreAudit]]:
+    audits = []
+    for number, name in enumerate(names):
+        conf = (root / f"{name}.conf").read_text()
+        request = AuditRequest(name, StoreLocation(str(root / name)), "5.3.3", conf, store=number, replica_group="g")
+        audits.append(run_audit(replace(request)))
+    made = ReplicaGroup("g", audits)
+    made.finish([task.run() for task in made.tasks()])
+    made.blame()
+    return made, audits
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_replicas_without_an_epoch_in_common_are_to_be_emptied_first(tmp_path: Path, apart: bool) -> None:
+    for name, messages, epoch in (("b", 40, 2 if apart else 1), ("c", 25, 1)):
+        store = replica(tmp_path / name, messages=messages)
+        (tmp_path / name / "epochFileCheckpoint").write_bytes(epoch_text((epoch, 0)))
+        (tmp_path / f"{name}.conf").write_text(store.broker_conf)
+    made, audits = compared(tmp_path, "bc")
+    whole, part = (audit.outcome() for audit in audits)
+    assert (whole.exit_code, Code.COPY_IS_BEHIND in {f.code for f in part.findings}) == (0, apart)
+    words = choice_words(made.result)
+    assert words.startswith("start b as master")
+    assert ("c can never join it as it is: empty it first (commitlog/" in words and "epochFileCheckpoint" in words) is apart
+    steps = " ".join(step for step, _ in next_steps(part, ("c",), "plan.json").others)
+    assert ("make this copy a slave of it" in steps) is not apart and ("empty it first" in steps) is apart
+    told = as_master(made.result, "c")
+    assert told is not None and (told.earlier, told.refused) == (not apart, apart)
+    assert ("can never join b" in told.headline()) is apart
+
+
+def test_an_empty_copy_is_an_earlier_moment_of_any(tmp_path: Path) -> None:
+    for name in "bc":
+        store = replica(tmp_path / name)
+        (tmp_path / f"{name}.conf").write_text(store.broker_conf)
+    for folder in ("commitlog", "consumequeue", "index"):
+        shutil.rmtree(tmp_path / "c" / folder)
+    (tmp_path / "c" / "commitlog").mkdir()
+    for name in ("checkpoint", "epochFileCheckpoint"):
+        (tmp_path / "c" / name).unlink()
+    made, _ = compared(tmp_path, "bc")
+    told = as_master(made.result, "c")
+    assert told is not None and told.earlier and list(behind_findings(made.result, "c")) == []
