@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.rows import LOSS, NOTE, REBUILDABLE, MappedFile
 from store_io.broker.releases import broker_rules
+from store_io.kinds.compaction import log_messages
 from store_io.kinds.compaction.compacted_file import (
     CompactedFileSummary,
     CompactedFileTask,
@@ -149,6 +150,14 @@ def test_a_queue_without_a_log_is_a_note(store: Store) -> None:
         f"compaction/compactionCq/{TOPIC}/0",
     )
     assert scan(store, log=None, entries=None, put_here=False).findings == []
+
+
+def test_messages_beyond_those_looked_at_are_noted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_messages, "_has_key", lambda *of: False)
+    for most, noted in ((1000, 0), (1, 1)):
+        monkeypatch.setattr(log_messages, "MAX_LOOKED_AT", most)
+        found = scan(store, log=None, entries=None).findings
+        assert [(f.weight, f"only {most}" in f.message) for f in found] == [(NOTE, True)] * noted
 
 
 def test_a_file_of_another_length_than_listed_is_a_problem(store: Store) -> None:
