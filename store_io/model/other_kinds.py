@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from schemas.advice import Cause, Gap
-from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
+from schemas.store_names import COMMITLOG, QUEUES
 from store_io.broker.queues.combination import combination_refusal, reads_rocksdb
 from store_io.broker.queues.start_databases import keeps_other_tables
 from store_io.broker.releases import ROCKSDB_STORE_TYPE, BrokerRules
@@ -50,8 +50,8 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     if rules.value("recheckReputOffsetFromCq") and reads_rocksdb(rules) and not rules.value("enableDLegerCommitLog"):
         found.append(Gap(Cause.ROCKSDB_RECHECK))
     found += _beyond_confirmed(rules)
-    if rules.tiered and _size(listing, TIERED_METADATA):
-        found.append(Gap(Cause.TIERED, TIERED_METADATA))
+    if rules.tiered:
+        found.append(Gap(Cause.TIERED))
     return found
 
 
@@ -112,8 +112,3 @@ def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[Gap]:
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq") if rules.rocksdb_queues else ():
         if rules.value(setting):
             yield Gap(Cause.LEDGER_SETTING, values=(setting,))
-
-
-def _size(listing: StoreListing, path: str) -> int:
-    entry = listing.get(path)
-    return entry.size if entry is not None and entry.kind == "file" else 0

@@ -175,7 +175,7 @@ _WORDS: Mapping[Cause, str | Callable[[Gap], str]] = {
     Cause.LEDGER_ROCKSDB: "ConsumeQueues in RocksDB beside a DLedger CommitLog: not modelled before 5.3.2",
     Cause.LEDGER_OLD_LOG: "{path}/: a log from before DLedger, with index or transactions in rocksdbstore/: not modelled",
     Cause.LEDGER_SETTING: "{0}=true beside a DLedger CommitLog and ConsumeQueues in RocksDB: not modelled",
-    Cause.TIERED: "{path}: load() opens a tiered store, too (messageStorePlugIn), and whether it can is not modelled",
+    Cause.TIERED: "messageStorePlugIn: load() opens a tiered store, too, and whether it can is not modelled",
     Cause.SEGMENT_OUT_OF_RANGE: _out_of_range,
     Cause.LEDGER_LARGE: _ledger_large,
     Cause.INDEX_SLOTS: "{path}: there is not enough memory for its {0:,} slots (maxHashSlotNum)",

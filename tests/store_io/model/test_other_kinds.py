@@ -126,9 +126,10 @@ def test_what_is_dispatched_uncommitted_is_modelled_but_beside_queues_in_rocksdb
 @pytest.mark.parametrize(
     ("release", "plug_in", "named"), [("5.3.3", TIERED_PLUG_IN, 1), ("5.0.0", TIERED_PLUG_IN, 0), ("5.3.3", "", 0)]
 )
-def test_a_tiered_store_counts_where_the_broker_opens_it(release: str, plug_in: str, named: int) -> None:
+@pytest.mark.parametrize("files", [{"config/tieredStoreMetadata.json": 5}, {}])
+def test_a_tiered_store_counts_if_the_broker_opens_it(files: dict[str, int], release: str, plug_in: str, named: int) -> None:
     rules = broker_rules(release, {"messageStorePlugIn": Setting(plug_in, "broker.conf")})
-    sentences = kinds_of(listed({"config/tieredStoreMetadata.json": 5}), rules)
+    sentences = kinds_of(listed(files), rules)
     assert len(sentences) == named and all("tiered" in sentence for sentence in sentences)
 
 

@@ -19,6 +19,8 @@ VALUES: dict[Step, tuple[str | int, ...]] = {
     Step.NO_DOUBLE_WRITE_REPAIR: ("{beside}",),
     Step.NO_DATABASE_REPAIR: ("{folder}", "entries"),
     Step.CORRECT_LINE: ("{key}=x",),
+    Step.ADD_LINE: ("{key}",),
+    Step.READ_WITH_LINES: ("{folder}", "{key}=x", "other=y"),
     Step.CORRECT_NAMES: ("meant", "{named}", "other", "wrong"),
     Step.RESTORE_TABLES: ("config/{0}",),
     Step.TAKE_OVER: ("enableLmq=true",),

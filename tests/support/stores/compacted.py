@@ -19,7 +19,14 @@ from tests.support.stores.builders import Message, Record, Sizes, Store, StoreBu
 TOPIC = "Compacted"
 ENTRIES_FILE, LOG_FILE = 46 * 8, 46 * 8 * 6
 SETTINGS = {"compactionCqMappedFileSize": str(ENTRIES_FILE + 5), "compactionMappedFileSize": str(LOG_FILE - ENTRIES_FILE)}
-TOPICS_JSON = json.dumps({"topicConfigTable": {TOPIC: {"topicName": TOPIC, "attributes": {"cleanup.policy": "COMPACTION"}}}})
+TOPICS_JSON = json.dumps(
+    {
+        "topicConfigTable": {
+            TOPIC: {"topicName": TOPIC, "attributes": {"cleanup.policy": "COMPACTION"}},
+            "Plain": {"topicName": "Plain"},
+        }
+    }
+)
 END = struct.pack(">qiqqqhii", -1, 0, 0, 0, 0, 0, -1, 0)
 
 
