@@ -155,7 +155,7 @@ class _Reading:
 
     def _damage(self, window: UnitWindow) -> None:
         last = int(window.units["position"][-1]) - window.file.start if len(window.units) else -1
-        if last >= 0:  # a unit lies behind all damage so far
+        if last >= 0:  # a unit lies after all damage so far
             self.damage.add_all(self.after_units.found)
             self.after_units = Findings()
         for found, chosen in (
