@@ -53,6 +53,11 @@ def messages_in(rows: np.ndarray) -> int:
     return int(np.maximum(rows["messages"], 0).sum())
 
 
+def left_in(rows: np.ndarray) -> int:
+    """Return messages of these runs that a repair leaves out: at least one for each record, whatever its INNER_NUM says."""
+    return int(np.maximum(rows["messages"], rows["records"]).sum())
+
+
 def matched(rows: np.ndarray) -> np.ndarray:
     """Say to which of these runs an entry leads."""
     match = rows["match"]

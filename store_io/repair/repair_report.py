@@ -14,7 +14,7 @@ from store_io.audit.checks.repaired_store import MOST_HEALED, log_tail, repaired
 from store_io.base.errors import StoreError
 from store_io.broker.loading import segments_of, when_dispatch_ends
 from store_io.messages.copy_manifest import manifest_row
-from store_io.model.queue_runs import message_runs
+from store_io.model.queue_runs import left_in, message_runs
 from store_io.repair.kind_repair import Rebuilt
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
@@ -181,7 +181,7 @@ def left_out(begun: Begun) -> LeftOut:
 def lost_beyond(audit: Audited, left: LeftOut) -> tuple[int, int]:
     """Return (messages, bytes) of valid messages of the copy that the new log leaves out."""
     runs = [message_runs(segment, left.start_in(segment)) for segment in audit.segments]
-    messages, size = (sum(int(rows[name].sum()) for rows in runs) for name in ("messages", "bytes"))
+    messages, size = sum(map(left_in, runs)), sum(int(rows["bytes"].sum()) for rows in runs)
     return messages + len(left.dropped), size + sum(row["end"] - row["start"] for row in left.dropped)
 
 

@@ -14,7 +14,7 @@ from store_io.broker.loading import misfits
 from store_io.kinds.all_repairs import REPAIRS
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.records.segment_walk import whole_messages_end
-from store_io.model.queue_runs import message_runs
+from store_io.model.queue_runs import left_in, message_runs
 from store_io.repair.log.edits import message_extents, window_of
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import SALVAGE
@@ -147,9 +147,9 @@ def _beyond(before: Iterable[SegmentSummary], audit: Audited, size: int) -> Iter
         if segment.size > size and segment.path in after and segment.base_offset + size not in bases:
             extents = message_extents(after[segment.path])
             had, has = message_runs(segment), message_runs(after[segment.path])
-            messages, size_bytes, records = (int(had[name].sum() - has[name].sum()) for name in ("messages", "bytes", "records"))
+            size_bytes, records = (int(had[name].sum() - has[name].sum()) for name in ("bytes", "records"))
             file = MappedFile(segment.path, segment.base_offset, segment.size)
-            yield Beyond(file, extents[-1].end if extents else 0, messages, size_bytes, records)
+            yield Beyond(file, extents[-1].end if extents else 0, left_in(had) - left_in(has), size_bytes, records)
 
 
 def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> bool:

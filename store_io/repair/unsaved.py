@@ -174,15 +174,15 @@ def segments_left_out(
     segments: as the repair's audit has them; one that the repair has renamed or added is not in the copy.
     """
     own, found = Tree(list_store(location).files).by_path, {b.file.path: (b.file, b.start) for b in beyond if b.messages}
-    dropped: dict[str, list[int]] = defaultdict(list)
+    dropped: dict[int, list[int]] = defaultdict(list)  # by the base: the row has the file's new name
     for row in left.dropped:
-        dropped[row["file"]].append(row["phy_offset"])
+        dropped[row["phy_offset"] - row["start"]].append(row["phy_offset"])
     for s in segments:
         start = left.start_in(s)
-        if s.path in own and (start < s.size or s.path in dropped):
+        if s.path in own and (start < s.size or s.base_offset in dropped):
             file, cut = found.get(s.path, (MappedFile(s.path, s.base_offset, own[s.path].size), s.size))
             found[s.path] = file, min(start, cut)
-    losses = ((file, SegmentLoss(cut, timers=np.array(sorted(dropped[path]), np.int64))) for path, (file, cut) in found.items())
+    losses = ((file, SegmentLoss(cut, timers=np.array(sorted(dropped[file.start]), np.int64))) for file, cut in found.values())
     return tuple(sorted(losses, key=lambda row: (row[0].start, row[0].path)))
 
 

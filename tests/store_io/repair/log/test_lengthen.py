@@ -18,7 +18,7 @@ from store_io.repair.log.lengthen import appended_crc, lengthened
 from store_io.repair.repair_plan import POLICIES, RepairPlan
 from store_io.repair.unsaved import cut_rows
 from tests.support.answers.repaired import Served, plan_of, previewed, repaired
-from tests.support.stores.builders import Message, Record, Sizes, Store, StoreBuilder
+from tests.support.stores.builders import INNER_BATCH, NEED_UNWRAP, Message, Record, Sizes, Store, StoreBuilder, inner_body
 from tests.support.texts.json_schemas import faults
 
 SMALL, LARGE = 2048, 8192
@@ -149,3 +149,39 @@ def test_a_list_that_lacks_a_message_ends_the_repair(
     monkeypatch.setattr(unsaved, "scan_messages", lambda scan, source: iter(()))
     with pytest.raises(StoreError, match=r"only 0 of .* valid records that the new store does not hold can be listed"):
         list(cut_rows(done.unsaved))
+
+
+def test_a_dropped_message_of_a_file_that_gets_another_name_is_listed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, _, conf = joined(tmp_path / "store")
+    for path in sorted((store.root / "commitlog").iterdir()):
+        path.rename(path.with_name(str(int(path.name))))
+    monkeypatch.setattr(log_plan, "lengthened", lambda *_: None)
+    done = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", conf), "salvage")
+    dropped = done.report["dropped"]
+    assert done.exit_code == 0 and len(dropped) >= 3 and done.unsaved is not None
+    assert [row["phy_offset"] for row in cut_rows(done.unsaved)] == [row["phy_offset"] for row in dropped]
+
+
+@pytest.mark.parametrize("number", [3, 1, 0, -1, -5])
+def test_an_inner_batch_that_is_left_out_is_listed_whatever_number_it_says(number: int, tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=LARGE), batch_topics=["Batches"])
+    damaged = [builder.put(Message("T", 0, b"x" * 50, uniq=f"{n:032X}")) for n in range(6)][-1]
+    left = [
+        builder.put(
+            Message(
+                "Batches", 0, inner_body([b"a", b"b", b"c"]), sys_flag=NEED_UNWRAP | INNER_BATCH,
+                properties=(("INNER_NUM", str(said)), ("INNER_BASE", str(3 * n))),
+            )
+        )
+        for n, said in enumerate([number, number, -2 * number])
+    ]  # fmt: skip
+    store = builder.write(tmp_path / "store", clean=False, spare=False)
+    log = store.root / "commitlog" / f"{0:020d}"
+    data = bytearray(log.read_bytes())
+    data[damaged.at + 100] ^= 0xFF
+    log.write_bytes(data)
+    done = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", store.broker_conf), "broker")
+    assert done.exit_code == 0 and done.unsaved is not None and done.report["given_up"]["cut"] >= len(left)
+    assert {row["phy_offset"] for row in cut_rows(done.unsaved)} == {record.at for record in left}
