@@ -112,7 +112,7 @@ class DeltaLog:
             self._write(uri, data)
         except (OSError, Py4JJavaError) as problem:
             raise TablesFailed(f"{uri}: cannot write: {reason(problem)}") from None
-        statistics = statistics_in(pq.ParquetFile(pa.BufferReader(data)))
+        statistics = statistics_in(pa.BufferReader(data))
         return DataFile(uri, data.size, int(time.time() * 1000), statistics, {RUN_ID.name: run_id, MONTH.name: month})
 
     def _write(self, uri: str, data: pa.Buffer) -> None:
@@ -165,15 +165,15 @@ class DeltaLog:
 
     def _parquet(self, live: LiveFile, columns: Sequence[str]) -> list[Row]:
         """Return a file's rows with these columns and those of its partition; a missing column is null."""
-        file = self._opened(live.path)
+        file = pq.ParquetFile(self._source(live.path))
         present = [name for name in columns if name in file.schema_arrow.names and name not in live.values]
         own = {name: live.values.get(name) for name in columns if name not in present}
         return [{**row, **own} for row in file.read(columns=present).to_pylist()]
 
-    def _opened(self, path: str) -> pq.ParquetFile:
-        """Return a file of the table. path: below the table's folder, or an address."""
+    def _source(self, path: str) -> Any:
+        """Return what pyarrow opens as a file of the table. path: below the table's folder, or an address."""
         uri = path if path.startswith("/") or ":" in path else f"{self.uri}/{path}"
-        return pq.ParquetFile(hadoop_path(uri) if is_local(uri) else pa.BufferReader(self._read(uri)))
+        return hadoop_path(uri) if is_local(uri) else pa.BufferReader(self._read(uri))
 
     def _read(self, uri: str) -> bytes:
         """Return all of a file that does not lie on this machine."""
@@ -331,7 +331,7 @@ class DeltaLog:
             if len(actions) == most:
                 break
             if statistics.isPresent() and is_partial(json.loads(statistics.get()), columns):
-                known = statistics_in(self._opened(live.path)).in_log(columns)
+                known = statistics_in(self._source(live.path)).in_log(columns)
                 again = kernel.internal.actions.AddFile.createAddFileRow(
                     snapshot.getSchema(), added.getPath(), added.getPartitionValues(), added.getSize(),
                     added.getModificationTime(), False, added.getDeletionVector(), added.getTags(), added.getBaseRowId(),

@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
 from jobs.tables.file_statistics import counted_columns, is_partial, statistics_in
@@ -145,7 +144,7 @@ class DeltaRsLog:
         added = []
         for row in chosen:
             with contextlib.suppress(OSError, pa.ArrowException), place.open_input_file(row["path"]) as file:
-                known = statistics_in(pq.ParquetFile(file)).in_log(_counted(newest))
+                known = statistics_in(file).in_log(_counted(newest))
                 values = {name: row[f"partition.{name}"] for name in partition}
                 added.append(_add_action(row["path"], row["size_bytes"], values, row["modification_time"], known, is_new=False))
         once = CommitProperties(max_commit_retries=0)

@@ -97,16 +97,17 @@ def is_partial(known: Mapping[str, Any], columns: Mapping[str, str]) -> bool:
     return not all(is_said(name) for name in columns)
 
 
-def statistics_of(footer: pq.FileMetaData, read: Read) -> FileStatistics:
+def statistics_of(footer: pq.FileMetaData, read: Read, schema: pa.Schema | None = None) -> FileStatistics:
     """Return the statistics of a Parquet file.
 
     read: gives values that the footer does not say enough of.
+    schema: their types; None: as the footer has them.
     """
     places = {footer.schema.column(place).path: place for place in range(footer.num_columns)}
     nulls: dict[str, int] = {}
     bounds: dict[str, tuple[Bound, Bound]] = {}
     whole = True
-    for field in footer.schema.to_arrow_schema():
+    for field in schema or footer.schema.to_arrow_schema():
         if pa.types.is_nested(field.type):
             continue
         groups = [footer.row_group(number).column(places[field.name]).statistics for number in range(footer.num_row_groups)]
@@ -129,14 +130,15 @@ def statistics_of(footer: pq.FileMetaData, read: Read) -> FileStatistics:
     return FileStatistics(footer.num_rows, nulls, bounds if whole else None)
 
 
-def statistics_in(file: pq.ParquetFile) -> FileStatistics:
-    """Return the statistics of a Parquet file that can be read."""
+def statistics_in(source: Any) -> FileStatistics:
+    """Return the statistics of a Parquet file that can be read. source: its path, or the open file."""
+    file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")  # in ns a year after 2262 would become another one
 
     def read(name: str, groups: Sequence[int]) -> Iterator[pa.Array]:
         for group in groups:
             yield file.read_row_group(group, [name]).column(0)
 
-    return statistics_of(file.metadata, read)
+    return statistics_of(file.metadata, read, file.schema_arrow)
 
 
 class LongTexts:

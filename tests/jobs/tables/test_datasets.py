@@ -43,7 +43,7 @@ def written(root: Path, release: str, conf: str, out: Path, **options: Any) -> t
             table = pq.ParquetFile(hadoop_path(file.uri)).read()
             assert table.schema.equals(DATASET_SCHEMAS[name])
             assert (table.num_rows, os.path.getsize(hadoop_path(file.uri))) == (file.statistics.rows, file.size_bytes)
-            assert file.statistics == statistics_in(pq.ParquetFile(hadoop_path(file.uri))) and file.statistics.bounds
+            assert file.statistics == statistics_in(hadoop_path(file.uri)) and file.statistics.bounds
             for row in table.to_pylist():
                 for column in DATASETS[name]:
                     if column.ms:  # the same time once more

@@ -17,7 +17,7 @@ def known(values: Any, kind: pa.DataType, name: str = "c", **options: Any) -> di
     """The statistics of a column in a log."""
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({name: pa.array(values, kind)}), sink, **options)
-    return statistics_in(pq.ParquetFile(pa.BufferReader(sink.getvalue()))).in_log([name])
+    return statistics_in(pa.BufferReader(sink.getvalue())).in_log([name])
 
 
 def bounds(values: Any, kind: pa.DataType, name: str = "c", **options: Any) -> Any:
@@ -82,6 +82,11 @@ def test_times_as_spark_may_write_them_are_read() -> None:
     found = known(values, pa.timestamp("ns"), use_deprecated_int96_timestamps=True, row_group_size=2)
     assert (found["minValues"], found["maxValues"]) == ({"c": "1970-01-01T00:00:00.001Z"}, {"c": "1970-01-01T00:00:00.002Z"})
     assert found["nullCount"] == {"c": 1}
+    far = [1_767_225_600_000_000, 16_725_225_600_000_000]  # 2026, and 2500, which is beyond what ns can say
+    assert bounds(far, pa.timestamp("us"), use_deprecated_int96_timestamps=True) == (
+        "2026-01-01T00:00:00.000Z",
+        "2500-01-01T00:00:00.000Z",
+    )
 
 
 @pytest.mark.parametrize("us", [-62_135_596_800_000_001, 253_402_300_799_999_001, 1 << 62])
@@ -112,7 +117,7 @@ def test_lists_and_the_partition_have_no_statistics_and_bytes_no_bounds() -> Non
     assert columns == {"b": "binary", "younger": "long"}
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"l": [["x"], None], "b": [b"y", None], "month": ["m", "m"]}), sink)
-    found = statistics_in(pq.ParquetFile(pa.BufferReader(sink.getvalue()))).in_log(columns)
+    found = statistics_in(pa.BufferReader(sink.getvalue())).in_log(columns)
     assert found == {"numRecords": 2, "minValues": {}, "maxValues": {}, "nullCount": {"b": 1, "younger": 2}}
     assert not is_partial(found, columns)
 
