@@ -7,8 +7,11 @@ every check. Offsets never move.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
 from types import MappingProxyType
 
 import numpy as np
@@ -56,6 +59,13 @@ class _Segment:
     def path(self) -> str:
         """Return its path in the new store."""
         return segment_path(self.base)
+
+    @cached_property
+    def known_begins(self) -> np.ndarray:
+        """Return the begins of messages that the audit's runs name, ascending."""
+        assert self.summary is not None
+        runs = message_runs(self.summary)
+        return np.sort(np.concatenate([runs["first_position"], runs["last_phy_offset"][runs["regular"] == 1] - self.base]))
 
     @property
     def weight(self) -> int:
@@ -275,7 +285,8 @@ class _LogRepair:
             start += message.total_size
         if start >= end:
             return end
-        dropped = sum(row["file"] == segment.path and at <= row["start"] < start for row in self.plan.dropped)
+        rows = takewhile(lambda row: row["file"] == segment.path and row["start"] >= at, reversed(self.plan.dropped))
+        dropped = sum(1 for _ in rows)
         self._bridge(segment, at, start, "a scan passes the damaged bytes", {"messages": dropped, "bytes": start - at})
         return start
 
@@ -316,10 +327,9 @@ class _LogRepair:
 
     def _known_before(self, segment: _Segment, low: int, at: int) -> int:
         """Return the begin of a message in [low, at) that the audit's runs name, as near to the end as they do."""
-        assert segment.summary is not None
-        runs = message_runs(segment.summary)
-        places = np.concatenate([runs["first_position"], runs["last_phy_offset"][runs["regular"] == 1] - segment.base])
-        return int(places[(places >= low) & (places < at)].max(initial=low))
+        places = segment.known_begins
+        count = int(np.searchsorted(places, at))
+        return max(low, int(places[count - 1])) if count else low
 
     def _bridge(self, segment: _Segment, start: int, end: int, reason: str, lost: Mapping[str, int] = _NOTHING) -> None:
         base, path, time = segment.base, segment.path, self._time_near(segment, start)
@@ -335,10 +345,11 @@ class _LogRepair:
 
     def _time_near(self, segment: _Segment, position: int) -> int:
         """Store time of the last message before that position, else of the first one after it."""
-        for other in reversed(self.whole[: segment.number + 1]):
-            before = [r for r in other.valid if other is not segment or r[1] <= position]
-            if before and other.summary is not None:
-                return self._last_time(other, before[-1])
+        for number in range(segment.number, -1, -1):
+            other = self.whole[number]
+            count = len(other.valid) if other is not segment else bisect_right(other.valid, position, key=lambda r: r[1])
+            if count and other.summary is not None:
+                return self._last_time(other, other.valid[count - 1])
         later = self.whole[segment.number :]
         other, start = next((s, r[0]) for s in later for r in s.valid if s is not segment or r[0] >= position)
         return self._message(other, start).store_time

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from store_io.repair.log import log_plan
 from tests.support import damage
 from tests.support.answers.repaired import Served, plan_of, repaired
 from tests.support.stores.builders import Message, Sizes, StoreBuilder, encode
@@ -52,3 +55,22 @@ def test_a_message_inside_of_a_message_is_never_salvaged(byte: int, tmp_path: Pa
     assert repaired(store.root, tmp_path / "new", plan, "salvage").exit_code == 0
     topics = [record.topic for record in Served(tmp_path / "new", 8192).records()]
     assert topics == ["TopicA"] * 5 + ["STORE_AUDIT_BRIDGE"] + ["TopicA"] * 5
+
+
+class Unread(list[tuple[int, int]]):
+    """Places that may be asked for by their numbers, and not gone through."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("all are looked at")
+
+
+def test_a_bridge_finds_the_message_before_it_in_few_steps() -> None:
+    """A segment may have a hundred thousand gaps, and each asks."""
+    places = [(100 * n, 100 * n + 60) for n in range(2000)]
+    segment = SimpleNamespace(number=0, valid=Unread(places), summary=object())
+    repair: Any = SimpleNamespace(whole=[segment], _last_time=lambda segment, place: place)
+    found: Any
+    for n in (0, 1, 999, 1999):
+        for position in (100 * n + 60, 100 * n + 61, 100 * n + 100, 100 * n + 159):
+            found = log_plan._LogRepair._time_near(repair, segment, position)  # type: ignore[arg-type]
+            assert found == places[n]
