@@ -73,6 +73,7 @@ class LostEntries:
         self._log = log
         self._end: dict[tuple[int, int], int] = {}  # of each place: the physical offset after the furthest message
         self._stretches: dict[tuple[int, int], LostStretch] = {}
+        self._furthest: tuple[int, int] | None = None  # of MAX_STRETCHES, the last one by kind and place
         self.listed: list[LostEntry] = []
         self.count: dict[int, int] = {}
 
@@ -111,7 +112,7 @@ class LostEntries:
     def _count(self, at: tuple[int, int], more: LostStretch) -> None:
         known = self._stretches.get(at)
         if known is None and len(self._stretches) >= MAX_STRETCHES:
-            at = max(key for key in self._stretches)
+            at = self._furthest = self._furthest or max(self._stretches)  # no place comes in any more
             known = self._stretches[at]
             more = replace(more, start=known.start, end=known.end, bytes=0)  # they lead further, nobody says where
         self._stretches[at] = more if known is None else _joined(known, more)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from schemas.entries import ENTRY_DTYPE
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, SegmentSummary
 from store_io.model import log_map as lm
 from store_io.model import lost_entries
-from store_io.model.lost_entries import LostEntries, lost_places
+from store_io.model.lost_entries import LostEntries, LostStretch, lost_places
 from store_io.model.queue_leftovers import LeftoverResult
 
 SEGMENT = 10_000
@@ -73,3 +75,21 @@ def test_places_beyond_the_bound_are_counted_in_the_last(monkeypatch: pytest.Mon
     monkeypatch.setattr(lost_entries, "MAX_STRETCHES", 3)
     found = queue("T", [SEGMENT * (2 + n) for n in range(50)], together=50)
     assert len(found.lost_more) == 3 and sum(more.count for more in found.lost_more) == 48
+
+
+def test_each_place_beyond_the_bound_costs_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counted(dict[tuple[int, int], LostStretch]):
+        looks = 0
+
+        def __iter__(self) -> Iterator[tuple[int, int]]:
+            Counted.looks += 1
+            return super().__iter__()
+
+    monkeypatch.setattr(lost_entries, "MAX_LOST", 0)
+    monkeypatch.setattr(lost_entries, "MAX_STRETCHES", 3)
+    lost = LostEntries(LOG)
+    lost._stretches = Counted()
+    rows = np.zeros(50, ENTRY_DTYPE)
+    rows["phy_offset"], rows["size"] = SEGMENT * np.arange(2, 52), 100
+    lost.add(np.arange(50), rows, LOG.kind_at(rows["phy_offset"].astype(np.int64)))
+    assert Counted.looks <= 1 and sum(more.count for more in lost.stretches) == 50
