@@ -49,7 +49,7 @@ def behind_findings(group: Row, store: str) -> Iterator[Finding]:
             Code.COPY_IS_BEHIND,
             row["file"] or row["holder_file"],
             expected=f"what {row['holder_file']} of {row['holder']} holds",
-            message=f"{row['holder']} holds a newer {row['holder_file']}: this copy has {' and '.join(parts)}",
+            message=f"another copy, {row['holder']}, holds a newer {row['holder_file']}: this copy has {' and '.join(parts)}",
             count=_size(row),
         )
 

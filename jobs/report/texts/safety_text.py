@@ -36,6 +36,7 @@ from store_io.audit.outcome.safety import (
     setting_that_cuts,
     settings_at_odds,
     start_beside_settings,
+    tables_behind,
     timers_lost,
     unqueueable,
 )
@@ -290,8 +291,9 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return f"{_already(outcome, 'already damaged in this copy')}; a start makes nothing worse", _ALWAYS_THE_SAME[start][1]
         case Start.CONFIG_LOST:
             differs = ["what is derived from the CommitLog differs, too, and can be rebuilt"] if differs_from_log(outcome) else []
-            lost = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in (*config_losses(outcome), *differs))
-            return "A start loses no message, but config/ no longer says all that clients and consumers need", lost
+            lost = [*config_losses(outcome), *tables_behind(outcome), *differs]
+            why = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in lost)
+            return "A start loses no message, but config/ no longer says all that clients and consumers need", why
         case Start.SAFE if outcome.not_judged or no_config(outcome):
             offsets = ((outcome.plan["broker"].get("config") or {}).get("read") or {}).get("consumerOffset.json")
             agree = "they, the checkpoint and the offsets in config/" if offsets else "they and the checkpoint"

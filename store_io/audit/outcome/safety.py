@@ -17,6 +17,7 @@ from enum import Enum, StrEnum, auto
 from schemas.advice import Advice, Step
 from schemas.finding_codes import BY_A_START, CATALOGUE, STARTS_DISPATCH, Code, Part
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+from schemas.store_names import COMMITLOG
 from store_io.base.wording import count_text, names_text, seen
 from store_io.broker.settings.config_rules import TABLE_NOUNS
 
@@ -143,8 +144,11 @@ def never_joins(group: Row, store: str, master: str) -> bool:
 def is_earlier(group: Row, store: str, holder: str) -> bool:
     """Say whether this copy is a clean earlier moment of the other: all that it holds, messages and tables, the other has too.
 
-    A copy that could never join the other is none: it does not become the other by waiting.
+    A copy that could never join the other is none: it does not become the other by waiting. Nor is one if the other does not
+    start, or if its start would cut messages: nobody should start that one in its place.
     """
+    if next((row["cut"] for row in group["copies"] if row["store"] == holder), None) != 0:
+        return False
     empty = next((row.get("start") is None for row in group["copies"] if row["store"] == store), False)
     relation = relation_of(group, store, holder)
     if not (relation == "behind" or relation == "apart" and empty) or never_joins(group, store, holder):
@@ -314,9 +318,20 @@ def start_beside_settings(outcome: AuditOutcome) -> Start:
         return Start.NOT_READ
     if counted(outcome, Code.COMMITLOG_EMPTY):
         return Start.EMPTY
-    if config_losses(outcome):
+    if config_losses(outcome) or tables_behind(outcome):
         return Start.CONFIG_LOST
-    return Start.REBUILD if outcome.counts.get(REBUILDABLE) else Start.SAFE
+    return Start.REBUILD if differs_alone(outcome) else Start.SAFE
+
+
+def differs_alone(outcome: AuditOutcome) -> bool:
+    """Say whether something in the copy itself differs that is no loss. What only another copy has is none of it."""
+    elsewhere = sum(1 for f in outcome.findings if f.code == Code.COPY_IS_BEHIND)
+    return outcome.counts.get(REBUILDABLE, 0) > elsewhere
+
+
+def tables_behind(outcome: AuditOutcome) -> list[str]:
+    """Return a clause for each table of config/ that is newer in another copy of the group."""
+    return [f.message for f in outcome.findings if f.code == Code.COPY_IS_BEHIND and f.file != COMMITLOG]
 
 
 def is_damaged(outcome: AuditOutcome) -> bool:
@@ -417,8 +432,9 @@ def config_unknown(outcome: AuditOutcome) -> str:
 
 
 def differs_from_log(outcome: AuditOutcome) -> bool:
-    """Say whether something above a note is wrong besides config/."""
-    return any(f.severity != NOTE and CATALOGUE[f.code].about != Part.CONFIG for f in outcome.findings)
+    """Say whether something above a note is wrong besides config/ and what only other copies have."""
+    besides = (Part.CONFIG, Part.REPLICAS)
+    return any(f.severity != NOTE and CATALOGUE[f.code].about not in besides for f in outcome.findings)
 
 
 def named_notes(outcome: AuditOutcome) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.finding_codes import Code
-from schemas.rows import DEFAULT, DOUBT, NAMED, REBUILDABLE, TAKEN, AuditOutcome
+from schemas.rows import DEFAULT, DOUBT, NAMED, TAKEN, AuditOutcome
 from store_io.audit.checks import emptied
 from store_io.audit.checks.repaired_store import repair_note
 from store_io.audit.outcome.safety import (
@@ -12,6 +12,7 @@ from store_io.audit.outcome.safety import (
     config_losses,
     config_unknown,
     counted,
+    differs_alone,
     differs_from_log,
     election_hangs,
     entries_lost,
@@ -23,6 +24,7 @@ from store_io.audit.outcome.safety import (
     settings_at_odds,
     start_beside_settings,
     start_of,
+    tables_behind,
     timers_lost,
     topics_lost,
 )
@@ -136,7 +138,7 @@ def _by_itself(outcome: AuditOutcome) -> str:
         return f"{sentence}; it would begin without {entries} that this copy shows" if entries else sentence
     if not entries and start in (Start.CUTS, Start.NO_MESSAGE_LEFT, Start.MISSING, Start.DAMAGED):
         return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
-    lost_config = [*topics_lost(outcome), *config_losses(outcome)]
+    lost_config = [*topics_lost(outcome), *config_losses(outcome), *tables_behind(outcome)]
     derived = "; derived data differ from the CommitLog and can be rebuilt from it" if differs_from_log(outcome) else ""
     if entries:
         derived = "; bytes of the CommitLog are already damaged or missing" if is_damaged(outcome) else derived
@@ -144,7 +146,7 @@ def _by_itself(outcome: AuditOutcome) -> str:
         return f"RocketMQ {release} would start and begin without {entries} that this copy shows{others}{derived}"
     if lost_config:
         return f"RocketMQ {release} would start and lose no message, but {'; '.join(lost_config)}{derived}"
-    if outcome.counts.get(REBUILDABLE):
+    if differs_alone(outcome):
         return (
             f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,12 @@ import pytest
 
 from jobs.report.texts.comparison_words import choice_words
 from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import Code
 from schemas.rows import Row
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.audit.outcome.safety import as_master
+from store_io.audit.outcome.safety import Safety, as_master
+from store_io.audit.outcome.verdict import verdict_parts
 from store_io.model.audit_request import AuditRequest
 from store_io.replicas.behind import behind_findings
 from store_io.replicas.replica_groups import ReplicaGroup
@@ -25,7 +28,7 @@ def group(
     *lacks: tuple[str, str, int], relation: str = "behind", config: tuple[tuple[str, str], ...] = (), **more: object
 ) -> Row:
     """Two copies a and b. lacks: (store, holder, messages). config: (store, holder) of tables of which the holder has more."""
-    copies = [{"store": name, "start": 0, "lacks": sum(n for store, _, n in lacks if store == name)} for name in "ab"]
+    copies = [{"store": name, "start": 0, "cut": 0, "lacks": sum(n for store, _, n in lacks if store == name)} for name in "ab"]
     table = {"table": "offsets", "file": "f", "holder_file": "f", "lacks": 0, "behind": 2}
     return {
         "best": None,
@@ -78,6 +81,16 @@ def compared(root: Path, names: str) -> tuple[ReplicaGroup, list[StoreAudit]]:
     return made, audits
 
 
+@pytest.mark.parametrize("cut", [None, 0, 1], ids=["refuses", "keeps all", "cuts"])
+def test_only_a_copy_that_a_start_keeps_whole_is_named_instead(cut: int | None) -> None:
+    found = group(("b", "a", 5))
+    found["copies"][0]["cut"] = cut
+    told = as_master(found, "b")
+    assert told is not None and told.earlier is (cut == 0)
+    assert ("Start a" in told.headline()) is (cut == 0)
+    assert [f.count for f in behind_findings(found, "b")] == ([] if cut == 0 else [5])
+
+
 @pytest.mark.parametrize("apart", [True, False])
 def test_replicas_without_an_epoch_in_common_are_to_be_emptied_first(tmp_path: Path, apart: bool) -> None:
     for name, messages, epoch in (("b", 40, 2 if apart else 1), ("c", 25, 1)):
@@ -95,6 +108,40 @@ def test_replicas_without_an_epoch_in_common_are_to_be_emptied_first(tmp_path: P
     told = as_master(made.result, "c")
     assert told is not None and (told.earlier, told.refused) == (not apart, apart)
     assert ("can never join b" in told.headline()) is apart
+
+
+def test_what_only_another_copy_has_needs_no_rebuild_of_this_one(tmp_path: Path) -> None:
+    for name, offset in (("b", 5), ("c", 2)):
+        store = replica(tmp_path / name)
+        (tmp_path / f"{name}.conf").write_text(store.broker_conf)
+        topics = {topic: {"topicName": topic, "perm": 6} for topic in ("Topic0", "Topic1")}
+        version = {"dataVersion": {"counter": 1, "timestamp": 1_900_000_000_000 + offset}}
+        (tmp_path / name / "config").mkdir()
+        for file, table in (
+            ("topics", {"topicConfigTable": topics}),
+            ("subscriptionGroup", {"subscriptionGroupTable": {"g": {"groupName": "g"}}}),
+            ("consumerOffset", {"offsetTable": {"Topic0@g": {"0": offset}}}),
+            ("delayOffset", {"offsetTable": {}}),
+        ):
+            (tmp_path / name / "config" / f"{file}.json").write_text(json.dumps({**version, **table}))
+    _, audits = compared(tmp_path, "bc")
+    outcome = audits[1].outcome()
+    assert outcome.exit_code == 10
+    judged = judge(outcome)
+    said = " ".join([judged.headline, *(why.sentence for why in judged.reasons), *verdict_parts(outcome)])
+    assert "Another copy, b, holds a newer config/consumerOffset.json" in said
+    assert "rebuil" not in said and "do not agree" not in said and "consistent" not in said
+
+
+def test_a_sound_copy_whose_group_holds_more_is_not_said_to_differ_from_its_log(tmp_path: Path) -> None:
+    for name, messages in (("b", 40), ("c", 25)):
+        store = replica(tmp_path / name, messages=messages)
+        (tmp_path / f"{name}.conf").write_text(store.broker_conf)
+    (tmp_path / "b" / "epochFileCheckpoint").write_bytes(b"no epochs")  # b does not start
+    _, audits = compared(tmp_path, "bc")
+    judged = judge(audits[1].outcome())
+    assert judged.kind == Safety.LACKS and "Start b" not in judged.headline
+    assert not any("rebuil" in why.sentence for why in judged.reasons)
 
 
 def test_an_empty_copy_is_an_earlier_moment_of_any(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from store_io.audit.outcome.safety import as_master
 
 def group(lacks: dict[str, dict[str, int]], *, best: str | None = None, diverged: tuple[str, str] | None = None) -> Row:
     """lacks: store -> holder -> messages."""
-    copies = [{"store": store, "lacks": max(held.values(), default=0)} for store, held in lacks.items()]
+    copies = [{"store": store, "cut": 0, "lacks": max(held.values(), default=0)} for store, held in lacks.items()]
     rows = [
         {"store": store, "holder": holder, "messages": number} for store, held in lacks.items() for holder, number in held.items()
     ]
