@@ -216,6 +216,7 @@ _SAFETY_OF = {
     Start.SAFE: Safety.SAFE,
 }
 _CONFIG_CLAUSES = {
+    Code.CONFIG_NOT_COPIED: "a start knows no topics, groups and offsets: {}/ is not in this copy",
     Code.CONFIG_TABLE_LOST: "a start begins without what was in {}",
     Code.CONFIG_BACKUP_TAKEN: "a start takes an older state of {} from its .bak",
     Code.CONFIG_OLDER: "{} is older than its own .bak",

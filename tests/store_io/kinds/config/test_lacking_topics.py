@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs.report.texts.safety_text import judge
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.outcome.safety import Start, start_of
+from store_io.audit.outcome.verdict import verdict_parts
 from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.repaired import plan_of, repaired
@@ -210,3 +213,14 @@ def test_a_slave_s_copy_says_what_makes_it_a_master(tmp_path: Path) -> None:
     assert note.severity == NOTE and "brokerRole=SLAVE and brokerId=1" in audit.outcome.verdict
     assert "brokerRole=ASYNC_MASTER" in next_text(note.next) and "brokerId=0" in next_text(note.next)
     assert not any(f.code == "copy_of_slave" for f in audited(made).findings)
+
+
+def test_a_sound_copy_without_config_is_said_to_lack_that_alone(tmp_path: Path) -> None:
+    made = store(tmp_path, {}, sent=(RETRY,))
+    shutil.rmtree(made.root / "config")
+    outcome = audited(made).outcome
+    told = judge(outcome)
+    said = " ".join([told.headline, *(why.sentence for why in told.reasons), *verdict_parts(outcome)])
+    assert told.headline.startswith("Copy again: config/") and outcome.exit_code == 10
+    assert said.count("a start knows no topics, groups and offsets: config/ is not in this copy") == 1
+    assert "rebuil" not in said and "do not agree" not in said
