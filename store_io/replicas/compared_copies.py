@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schemas.finding_codes import Code
-from schemas.rows import QueueKey, SegmentSummary
+from schemas.rows import LOSS, QueueKey, SegmentSummary
+from store_io.audit.outcome.safety import AT_ODDS
 from store_io.model.log_map import DAMAGED, FILLER, LogMap, log_map
 from store_io.replicas.replica_parts import LACKING, QueueTotal, ReplicaPart, ReplicaRange, State
 
@@ -42,8 +43,14 @@ class Copy:
 
     @property
     def starts_as_it_is(self) -> bool | None:
+        """Say whether the copy may be started: its release starts, and no setting keeps the broker from its messages.
+
+        None if that is not known.
+        """
         prediction = self.audit.prediction
-        return None if prediction is None or self.audit.gaps.faults else prediction.starts
+        if prediction is None or self.audit.gaps.faults:
+            return None
+        return prediction.starts and not any(f.code in AT_ODDS and f.weight == LOSS for f in self.audit.findings)
 
     @property
     def own_loss(self) -> int:

@@ -168,7 +168,11 @@ def _best(compared: ComparedCopies, copies: Sequence[Row]) -> tuple[str | None, 
     ranked = sorted(able, key=lambda row: (row["loses"], damage[row["store"]], -row["end"] if row["end"] else 0))
     best = ranked[0]
     reasons = [f"{row['store']} would lose {count_text(row['loses'], 'message')}" for row in ranked]
-    reasons += [f"{row['store']} is not known to start" for row in copies if row["loses"] is None]
+    reasons += [
+        f"{row['store']} is {'not known to start' if row['starts'] is None else 'not to be started as it is'}"
+        for row in copies
+        if row["loses"] is None
+    ]
     if len(ranked) > 1 and ranked[1]["loses"] == best["loses"]:
         reasons.append("among equal copies the one with less damage comes first, then the one with the longer log")
     return best["store"], "; ".join(reasons) + "."

@@ -224,7 +224,7 @@ _CONFIG_CLAUSES = {
     Code.CONFIG_DAMAGED: "{} does not hold what a broker writes",
 }
 LOGS_APART = ("diverged", "apart", "unknown")  # relations of copies whose offsets do not fit each other's log
-_AT_ODDS = (Code.MESSAGES_NOT_READ, Code.IDENTITY_DIFFERS, Code.COMPACTED_TOPIC_UNSERVED)
+AT_ODDS = (Code.MESSAGES_NOT_READ, Code.IDENTITY_DIFFERS, Code.COMPACTED_TOPIC_UNSERVED)
 # What these say holds under every release.
 OF_ANY_RELEASE = (Safety.GONE, Safety.DIVERGED, Safety.LACKS, Safety.EMPTY)
 
@@ -343,7 +343,7 @@ def is_damaged(outcome: AuditOutcome) -> bool:
 
 def settings_at_odds(outcome: AuditOutcome) -> list[Finding]:
     """Return the findings on settings with which the copy must not be started; those on the most messages first."""
-    found = [f for f in outcome.findings if f.code in _AT_ODDS and f.severity == LOSS]
+    found = [f for f in outcome.findings if f.code in AT_ODDS and f.severity == LOSS]
     return sorted(found, key=lambda f: (-f.count, f.file))
 
 

@@ -91,6 +91,21 @@ def test_only_a_copy_that_a_start_keeps_whole_is_named_instead(cut: int | None) 
     assert [f.count for f in behind_findings(found, "b")] == ([] if cut == 0 else [5])
 
 
+@pytest.mark.parametrize("named", ["other", "real"])
+def test_a_copy_that_its_settings_keep_from_serving_is_not_named_instead(tmp_path: Path, named: str) -> None:
+    for name, messages in (("b", 40), ("c", 25)):
+        store = replica(tmp_path / name, messages=messages)
+        (tmp_path / f"{name}.conf").write_text(f"{store.broker_conf}brokerClusterName=oracle\nbrokerName=real\n")
+    for name, own in (("b", named), ("c", "real")):
+        (tmp_path / name / "brokerIdentity").write_text(f"oracle#{own}#2")
+    made, audits = compared(tmp_path, "bc")
+    whole, part = (audit.outcome() for audit in audits)
+    fit = named == "real"
+    assert (whole.exit_code, part.exit_code) == ((0, 0) if fit else (20, 10))
+    assert judge(part).headline.startswith("Start b") is fit
+    assert (made.result["best"] == "b") is fit
+
+
 @pytest.mark.parametrize("apart", [True, False])
 def test_replicas_without_an_epoch_in_common_are_to_be_emptied_first(tmp_path: Path, apart: bool) -> None:
     for name, messages, epoch in (("b", 40, 2 if apart else 1), ("c", 25, 1)):
