@@ -26,7 +26,7 @@ PLAIN, CONTROLLER, LEDGER, ROCKSDB, TIMERS = KINDS = ("plain", "controller", "dl
 CONF = {
     PLAIN: "",
     CONTROLLER: "enableControllerMode=true\n",
-    LEDGER: "enableDLegerCommitLog=true\ndLegerSelfId=n0\n",
+    LEDGER: "enableDLegerCommitLog=true\ndLegerGroup=sample\ndLegerSelfId=n0\ndLegerPeers=n0-127.0.0.1:40911\n",
     ROCKSDB: "storeType=defaultRocksDB\n",
     TIMERS: "",
 }  # what its broker.conf says beside the sizes

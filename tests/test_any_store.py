@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, REBUILDABLE
 from store_io.broker.queues import queue_puts
 from store_io.broker.releases import KNOWN_RELEASES
@@ -189,4 +190,7 @@ def test_undamaged_random_store_raises_no_alarm(number: int, tmp_path: Path) -> 
     later = [r for r in random_stores.RELEASES if version_of(r) >= version_of(release)]
     audit = product.audit(store.root, rng.choice([release, rng.choice(later)]), store.broker_conf)
     assert audit.outcome.complete, audit.incomplete
-    assert {f.severity for f in audit.findings} <= ({NOTE} if clean else {NOTE, REBUILDABLE}), audit.above_note[:3]
+    found = [f for f in audit.findings if f.code != Code.CONFIG_NOT_COPIED]  # these stores have no config/
+    assert {f.severity for f in found} <= ({NOTE} if clean else {NOTE, REBUILDABLE}), audit.above_note[:3]
+    retried = any(topic.startswith(("%RETRY%", "%DLQ%", "rmq_sys_REVIVE_LOG")) for topic, _ in builder.next_offsets)
+    assert len(found) == len(audit.findings) or retried and not (store.root / "config").exists()

@@ -88,7 +88,7 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[Queue
     there = {topic: count for topic, count in counts.items() if topic not in signs and any(k in held for k in lacking[topic])}
     if there and table_is_wrong(evidence.copy):
         yield from _not_found(evidence, there, lacking, {})
-    elif there:
+    elif there and config.is_taken(TOPICS):  # else the table was not copied, which is said
         yield _perhaps_deleted(evidence, there)
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +29,9 @@ def made_again(root: Path, kind: str, lives: Sequence[int], held: Sequence[int],
         of_life.append([builder.put(Message("A", body=b"life %d" % number)) for _ in range(messages)])
         for _ in range(3):
             builder.put(Message("B", body=b"other"))
-    store = builder.write(root, clean=clean)
+    batch = {"attributes": {"queue.type": "BatchCQ"}} if kind == BATCH else {}
+    topics = {"topicConfigTable": {"A": {"topicName": "A", **batch}, "B": {"topicName": "B"}}}
+    store = builder.write(root, clean=clean, config={"topics.json": json.dumps(topics)} if kind == BATCH else None)
     entries = [record for number in held for record in of_life[number]]
     if kind == ROCKSDB:
         keyed = keyed_of(store, clean)
