@@ -186,10 +186,15 @@ def lost_beyond(audit: Audited, left: LeftOut) -> tuple[int, int]:
 
 
 def check_sum(begun: Begun, ended: Ended) -> None:
-    """Raise StoreError if the new log lacks messages that the scan of the copy accepted and that are not named as left out."""
-    wrong = not_accounted(begun.audit.segments, ended.final.segments, left_out(begun))
+    """Raise StoreError if the new log does not hold exactly what the scan of the copy accepted, the plan adds and names as left
+    out."""
+    wrong = not_accounted(begun.audit.segments, ended.final.segments, left_out(begun), begun.log.added)
     for (topic, queue), count in sorted(wrong.items())[:1]:
-        what = f"{count} records of the copy are neither in it nor listed" if count > 0 else f"it has {-count} more than the copy"
+        less, more = (
+            f"{count} records of the copy are neither in it nor listed",
+            f"it has {-count} more than copy and plan give it",
+        )
+        what = less if count > 0 else more
         where = f"topic {topic!r}, queue {queue}" + (f" and {len(wrong) - 1} more queues" if len(wrong) > 1 else "")
         raise StoreError(f"the new store is not put in place: {where}: {what}: a fault of this program")
 

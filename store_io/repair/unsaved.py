@@ -18,7 +18,7 @@ import numpy as np
 
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import NOTE, Finding, MappedFile, QueueKey, Row, SegmentSummary
-from schemas.store_names import BRIDGE_TOPIC, INDEX
+from schemas.store_names import INDEX
 from store_io.audit.checks.missing_messages import places_missing
 from store_io.audit.checks.repaired_store import NOT_KNOWN
 from store_io.base.errors import StoreError
@@ -221,16 +221,20 @@ def records_by_queue(segments: Iterable[tuple[SegmentSummary, int]]) -> Counter[
     return found
 
 
-def not_accounted(before: Iterable[SegmentSummary], after: Iterable[SegmentSummary], left: LeftOut) -> dict[QueueKey, int]:
+def not_accounted(
+    before: Iterable[SegmentSummary], after: Iterable[SegmentSummary], left: LeftOut, added: Mapping[QueueKey, int]
+) -> dict[QueueKey, int]:
     """Return by queue how many more records the scan of the copy accepted than the new log has and the repair names as left out.
 
-    A number below zero: so many fewer. Bridges, which are none of the copy's messages, are not counted.
+    A number below zero: so many fewer.
+    added: the records that the repair brings into the new log (`LogPlan.added`).
     """
     copy = list(before)
     held = records_by_queue((segment, 0) for segment in copy)
     held.subtract(records_by_queue((segment, 0) for segment in after))
     held.subtract(left.by_queue(copy))
-    return {key: count for key, count in held.items() if count and not BRIDGE_TOPIC.startswith(key[0])}
+    held.update(added)
+    return {key: count for key, count in held.items() if count}
 
 
 # ---- rows of the complete list ---------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from store_io.kinds.dledger.ledger_refusals import older_part_damage
 from store_io.log.records import bridges
 from store_io.log.records.framing import PLAIN
 from store_io.log.records.message_columns import RecordCheck
-from store_io.repair.log.edits import Edit, LogPlan, window_of
+from store_io.repair.log.edits import Edit, LogPlan, message_extents, window_of
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER
 from store_io.repair.repair_steps import BRIDGE as BRIDGE_STEP
@@ -235,12 +235,16 @@ class _LedgerRepair:
         self._edit(Step(BRIDGE_STEP, path, piece.start, piece.end, "an entry in the place of one that is lost"), write)
         row: Row = {"file": path, "start": piece.start, "end": piece.end, "phy_offset": base + piece.start, "kind": "record"}
         self.plan.bridges.append(row)
+        self.plan.added[BRIDGE_TOPIC, 0] += 1
 
     def _header(self, piece: Piece, header: bytes) -> None:
         path, end = self._path(piece.base), piece.start + layout.HEADER_BYTES
         step = Step(WRITE_HEADER, path, piece.start, end, "the message after it passes every check", kept={"messages": 1})
         self._edit(step, lambda writer: writer.write(path, piece.start, header))
         self.plan.messages += 1
+        message = self._message(piece.base, end)
+        if message is not None and not any(e.start <= piece.start < e.end for e in message_extents(self.summaries[piece.base])):
+            self.plan.added[message.topic, message.queue_id] += 1
 
     def _end(self, last: Part) -> None:
         """Put zeros after the last entry, and remove later files."""

@@ -9,6 +9,7 @@ CommitLogDispatcherBuildConsumeQueue.dispatch, IndexService.buildIndex (recovery
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -51,14 +52,30 @@ def bridges(base_offset: int, start: int, end: int, store_time: int, rules: Brok
 
     The range is at least `least_bytes` long. store_time: ms, of a neighbouring message, so that times do not fall.
     """
+    for at, size in _places(start, end, rules):
+        yield Bridge(at, size, record(base_offset + at, size, store_time, rules))
+
+
+def topics(start: int, end: int, rules: BrokerRules) -> Counter[str]:
+    """Return how many of the records that fill bytes [start, end) have each topic: short ones have a part of its name."""
+    return Counter(_topic(size, rules) for _, size in _places(start, end, rules))
+
+
+def _places(start: int, end: int, rules: BrokerRules) -> Iterator[tuple[int, int]]:
+    """Yield (position, size) of the records that fill bytes [start, end)."""
     least = least_bytes(rules)
     at = start
     while at < end:
         size = min(MAX_BYTES, end - at)
         if 0 < end - at - size < least:
             size -= least  # the rest must be a record too
-        yield Bridge(at, size, record(base_offset + at, size, store_time, rules))
+        yield at, size
         at += size
+
+
+def _topic(size: int, rules: BrokerRules) -> str:
+    """Return the topic of a bridge of that many bytes: as much of the name as it has room for."""
+    return BRIDGE_TOPIC[: max(0, size - least_bytes(rules))]
 
 
 def pad(phy_offset: int, store_time: int, rules: BrokerRules, queued: bool) -> bytes:
@@ -73,9 +90,8 @@ def pad(phy_offset: int, store_time: int, rules: BrokerRules, queued: bool) -> b
 def record(phy_offset: int, size: int, store_time: int, rules: BrokerRules, sys_flag: int = layout.SYS_ROLLBACK) -> bytes:
     """Return one bridge of exactly that many bytes."""
     properties = _properties(rules)
-    room = size - _FIXED - len(properties)
-    topic = BRIDGE_TOPIC.encode()[: max(0, room)]
-    body = bytes(room - len(topic))
+    topic = _topic(size, rules).encode()
+    body = bytes(size - least_bytes(rules) - len(topic))
     crc = checksum.crc32(body) & 0x7FFFFFFF if body else 0
     head = struct.pack(">iiiiiqqiq", size, layout.MAGIC_V1, crc, 0, FLAG, 0, phy_offset, sys_flag, store_time)
     tail = _HOST + struct.pack(">q", store_time) + _HOST + struct.pack(">iqi", 0, 0, len(body)) + body

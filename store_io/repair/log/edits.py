@@ -6,12 +6,13 @@ The questions of a repair about one segment.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from schemas.commitlog_layout import MAGIC_BLANK_BYTES
-from schemas.rows import EXTENT_MESSAGE, Extent, Row, SegmentSummary
+from schemas.rows import EXTENT_MESSAGE, Extent, QueueKey, Row, SegmentSummary
 from schemas.store_names import COMMITLOG
 from store_io.repair.repair_steps import Step
 from store_io.repair.repair_work import Work
@@ -58,6 +59,7 @@ class LogPlan:
     end: the physical offset after the last message, 0 if no message stays.
     messages: how many stay, without bridges.
     bridges, dropped: rows of the report.
+    added: by queue the records that the audit of the copy did not accept: bridges, and messages that the repair makes whole.
     padded_from: the end without added segments.
     """
 
@@ -67,6 +69,7 @@ class LogPlan:
     messages: int = 0
     bridges: list[Row] = field(default_factory=list)
     dropped: list[Row] = field(default_factory=list)
+    added: Counter[QueueKey] = field(default_factory=Counter)
     zeroed_bytes: int = 0
     padded_from: int | None = None
 

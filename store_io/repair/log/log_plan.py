@@ -342,6 +342,7 @@ class _LogRepair:
 
         self._edit(Step(BRIDGE, path, start, end, reason, lost=lost), write)
         self.plan.add_bridge(base, start, end, "record", store_time=time)
+        self.plan.added.update({(topic, 0): count for topic, count in bridges.topics(start, end, self.rules).items()})
 
     def _time_near(self, segment: _Segment, position: int) -> int:
         """Store time of the last message before that position, else of the first one after it."""

@@ -7,6 +7,7 @@ added segments: up to 5.3.1 a clean start reads the last ones; later it looks fo
 from __future__ import annotations
 
 from schemas import commitlog_layout
+from schemas.store_names import BRIDGE_TOPIC
 from store_io.kinds.all_repairs import REPAIRS
 from store_io.log.records import bridges
 from store_io.repair.kind_repair import Added
@@ -55,6 +56,7 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> bool:
         writer.set_time(path, entry.mtime_ns if entry is not None else 1)
         work.steps.add(ADD_SEGMENT, path, start=0, end=len(record), reason=_REASON)
         log.add_bridge(base, 0, len(record), "segment", store_time=time)
+        log.added[BRIDGE_TOPIC, 0] += 1
     log.end = base + len(record)
     added = Added(base, len(record))
     asked = [kind.lead_to(work, audit, added) for kind in REPAIRS]

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from schemas.rows import RUN_DTYPE, RUN_QUEUE, WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.model.queue_leftovers import LeftoverResult, LostEntry
 from store_io.repair import unsaved as unsaved_module
-from store_io.repair.unsaved import MOST_HASHES, Missing, Unsaved, find_missing, given_up, key_hashes
+from store_io.repair.unsaved import MOST_HASHES, LeftOut, Missing, Unsaved, find_missing, given_up, key_hashes, not_accounted
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.segment_tasks import rules_of
 
@@ -48,6 +49,23 @@ def test_what_is_known_by_number_alone_is_counted() -> None:
     counted = given_up(leftovers, [], [], 0, [])["missing"]
     assert find_missing(leftovers, [], [], counted) == ((Missing(*KEY, 0, 1, 10, 200),), 5)
     assert find_missing({}, [], [], 0) == ((), 0)
+
+
+def segment_with(records: dict[QueueKey, int]) -> SegmentSummary:
+    runs = np.zeros(len(records), RUN_DTYPE)
+    runs["walk"], runs["kind"], runs["queue"] = WALK_AUDIT, RUN_QUEUE, np.arange(len(records))
+    runs["records"] = [*records.values()]
+    return SegmentSummary("commitlog/0", 0, 4096, queues=[*records], runs=runs)
+
+
+@pytest.mark.parametrize("topic", ["T", "S", "STORE", "", "STORE_AUDIT_BRIDGE"])
+@pytest.mark.parametrize("added", [0, 1, 2])
+def test_each_record_of_the_new_log_is_of_the_copy_or_added(topic: str, added: int) -> None:
+    key, other = (topic, 0), ("Other", 3)
+    before, left = [segment_with({key: 5, other: 2})], LeftOut(4096, set(), [{"topic": topic, "queue_id": 0}])
+    for after in range(9):
+        wrong = not_accounted(before, [segment_with({other: 2, key: after})], left, {key: added})
+        assert wrong == ({key: 4 + added - after} if after != 4 + added else {})
 
 
 def test_an_index_that_leads_to_one_message_alone_gives_it_a_few_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,7 @@ def test_one_record_of_exactly_that_many_bytes_is_valid(given: BrokerRules, more
     append_message(columns, TopicTable(), message, frames, RecordCheck.broker(given))
     row = columns.rows[0]
     assert bridges.is_bridge(message.topic, row) and not bridges.is_bridge("T", row)
+    assert bridges.topics(0, size, given) == {message.topic: 1} and message.topic == BRIDGE_TOPIC[:more]
     for name in ("flag", "sys_flag", "store_host", "queue_offset", "prepared_offset", "born_time"):
         other = row.copy()
         other[name] = 9

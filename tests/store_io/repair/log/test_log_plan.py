@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from schemas.commitlog_layout import BODY_POSITION
+from schemas.store_names import BRIDGE_TOPIC
 from store_io.repair.log import log_plan
 from tests.support import damage
 from tests.support.answers.repaired import Served, plan_of, repaired
@@ -35,6 +37,19 @@ def test_bytes_behind_the_cut_never_rise_again(tmp_path: Path) -> None:
     data = b"".join(p.read_bytes() for p in sorted((tmp_path / "new" / "commitlog").iterdir()))
     size = int.from_bytes(data[end : end + 4], "big")
     assert len(data) > end + size and not data[end + size :].strip(b"\0")
+
+
+@pytest.mark.parametrize("body", [1, 4, 16, 17])
+def test_a_bridge_without_room_for_its_whole_topic_is_no_message_of_that_topic(body: int, tmp_path: Path) -> None:
+    topic = BRIDGE_TOPIC[: 1 + body]  # of the bridge in place of the damaged message; here a producer has chosen it, too
+    builder = StoreBuilder("5.3.3", Sizes(segment=4096))
+    kept, short = Message(topic, 0, b"x" * 40), Message("T", 0, b"x" * body, raw_properties=b"")
+    damaged = [builder.put(message) for message in (kept, kept, kept, short, kept, kept)][3]
+    store = builder.write(tmp_path / "store", clean=False)
+    damage.invert_byte(sorted((store.root / "commitlog").iterdir())[0], damaged.at + BODY_POSITION)
+    done = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", store.broker_conf), "salvage")
+    assert (done.exit_code, done.report["problems"], done.report["messages_after"]) == (0, [], 5)
+    assert [record.topic for record in Served(tmp_path / "new", 4096).records()] == [topic] * 6
 
 
 @pytest.mark.parametrize("byte", [2, 5, 9, 86])  # total size, magic, body CRC, body length
