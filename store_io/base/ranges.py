@@ -12,7 +12,7 @@ Ranges = list[tuple[int, int]]
 def union(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """Return the ranges sorted, with overlapping and touching ones merged; empty ones dropped."""
     merged: Ranges = []
-    for start, end in sorted(r for r in ranges if r[0] < r[1]):
+    for start, end in sorted([r for r in ranges if r[0] < r[1]]):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:

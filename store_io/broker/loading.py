@@ -212,22 +212,23 @@ def load_file_queue(
         if not is_folder(entry) and entry.size == 0 and i == len(listing) - 1 and rules.deletes_empty_last:
             deleted.append(entry.path)
             continue
-        misfit = _misfit(entry, file_bytes)
+        start = parse_number(name_of(entry.path), 64)
+        misfit = _misfit(entry, start, file_bytes)
         if misfit is not None and misfit.kind != RefusalKind.FILE_NAME and rules.ignores_misfits:
             break
-        if misfit is not None:
+        if misfit is not None or start is None:
             return files, deleted, misfit
-        files.append(MappedFile(entry.path, parse_number(name_of(entry.path), 64) or 0, entry.size))
+        files.append(MappedFile(entry.path, start, entry.size))
     return files, deleted, None
 
 
-def _misfit(entry: StoreFile, file_bytes: int) -> Refusal | None:
-    """Return why no folder of mapped files is loaded that holds this entry; None if it fits."""
+def _misfit(entry: StoreFile, start: int | None, file_bytes: int) -> Refusal | None:
+    """Return why no folder of mapped files is loaded that holds this entry; None if it fits. start: its name's number."""
     if is_folder(entry):
         return Refusal(RefusalKind.FILE_IS_FOLDER, entry.path, file_bytes)
     if entry.size != file_bytes:
         return Refusal(RefusalKind.FILE_LENGTH, entry.path, file_bytes, entry.size)
-    return Refusal(RefusalKind.FILE_NAME, entry.path) if parse_number(name_of(entry.path), 64) is None else None
+    return Refusal(RefusalKind.FILE_NAME, entry.path) if start is None else None
 
 
 def misfits(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules) -> Iterator[Refusal]:
@@ -236,7 +237,7 @@ def misfits(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules) -> Ite
     for i, entry in enumerate(listing):
         if is_folder(entry) and rules.skips_folders or entry.size == 0 and i == len(listing) - 1 and rules.deletes_empty_last:
             continue
-        misfit = _misfit(entry, file_bytes)
+        misfit = _misfit(entry, parse_number(name_of(entry.path), 64), file_bytes)
         if misfit is not None and misfit.kind != RefusalKind.FILE_NAME and rules.ignores_misfits:
             return
         if misfit is not None:

@@ -135,7 +135,12 @@ class Evidence:
 
     def not_opened_below(self, *parts: str) -> bool:
         """Say whether the content of any file or folder in these folders is not known."""
-        return any(e.kind in UNREAD_KINDS and e.path.partition("/")[0] in parts for e in self.copy.listing.files)
+        return not self._tops_not_opened.isdisjoint(parts)
+
+    @cached_property
+    def _tops_not_opened(self) -> Set[str]:
+        """Return the first parts of the paths whose content is not known: one pass over all names, of which there may be many."""
+        return {e.path.partition("/")[0] for e in self.copy.listing.files if e.kind in UNREAD_KINDS}
 
     @cached_property
     def held_back(self) -> int | None:

@@ -27,7 +27,7 @@ def stores_merged(evidence: Evidence) -> Iterator[Finding]:
     offsets go back. A clock that was set back leaves the queues as they are, zeros before a segment only let them skip offsets,
     and a topic that was made again lies in the middle of a segment.
     """
-    if not evidence.log_whole or evidence.unread:
+    if not evidence.log_whole or evidence.unread or len(evidence.segments) < 2:
         return
     edges = _Edges(len(evidence.segments))
     for view in evidence.views.values():
@@ -63,6 +63,8 @@ class _Edges:
 
     def add(self, view: QueueView) -> None:
         """Count a queue at each segment that begins between two of its runs, the first of them in the segment before."""
+        if len(view.runs) < 2:  # as most of very many queues
+            return
         rows, positions, segments = view.runs.rows, view.runs.positions, view.runs.segments
         own = np.flatnonzero((rows["kind"] == RUN_QUEUE) & (rows["regular"] != 0))
         own = own[np.argsort(positions[own], kind="stable")]

@@ -20,9 +20,9 @@ def config_not_copied(evidence: Evidence) -> Iterator[Finding]:
     """
     if evidence.copy.listing.has_config or evidence.copy.rules.is_slave:
         return
-    topics = {topic for topic, _ in (key for segment in evidence.segments for key in segment.queues)}
-    topics |= {topic for (topic, _), queue in evidence.queues.items() if queue.used_end > 0}
-    shown = sorted(topic for topic in topics if topic.startswith(_OF_CONSUMERS))
+    topics = {key[0] for segment in evidence.segments for key in segment.queues if key[0].startswith(_OF_CONSUMERS)}
+    topics |= {key[0] for key in evidence.queues if key[0].startswith(_OF_CONSUMERS) and evidence.queues[key].used_end > 0}
+    shown = sorted(topics)
     if shown:
         names = names_text([seen(topic) for topic in shown], 1)
         message = (

@@ -200,11 +200,15 @@ def hole_findings(view: QueueView) -> list[Finding]:
     """Return findings on zero entries between used ones, if the log has no message for them."""
     if view.summary is None or not view.summary.used or view.batch or view.keyed:  # keys need not follow one another
         return []
+    if len(view.summary.used) == 1 and not view.summary.zeros_among_used:  # as in most queues
+        return []
     used = union(view.summary.used)
     holes = subtract([(used[0][0], used[-1][1])], union([*used, *view.missing]))
     found = [finding for hole in holes for finding in _of_entries(Code.QUEUE_ZERO_ENTRY, view, hole, "an entry", "zeros")]
-    more = view.summary.zeros_among_used - total(intersect(used, view.missing))
-    if more > 0:  # beyond the bound of ranges; those whose message has no entry are findings of their own
+    more = view.summary.zeros_among_used
+    if more:  # beyond the bound of ranges; those whose message has no entry are findings of their own
+        more -= total(intersect(used, view.missing))
+    if more > 0:
         first, end = used[-1]
         (one, *_) = _of_entries(Code.QUEUE_ZERO_ENTRY, view, (first, end), "an entry", "zeros")
         found.append(replace(one, count=more, message="zeros among so many used entries that their places are not kept"))

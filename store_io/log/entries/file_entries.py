@@ -42,16 +42,17 @@ class FilesAt:
     there are."""
 
     def __init__(self, files: Sequence[MappedFile]):
-        self._order = sorted(range(len(files)), key=lambda n: files[n].start)
-        self._files = files
-        self._starts = [files[n].start for n in self._order]
-        self._ends = list(accumulate((files[n].start + files[n].size for n in self._order), max))  # of it and all before it
+        starts = [file.start for file in files]
+        self._files, self._starts = files, sorted(starts)
+        self._order = sorted(range(len(files)), key=starts.__getitem__)
+        self._ends = list(accumulate([files[n].start + files[n].size for n in self._order], max))  # of it and all before it
 
     def holding(self, start: int, end: int) -> list[MappedFile]:
         """Return the files with bytes of [start, end) of the queue, in the order in which they were given."""
         low, high = bisect_right(self._ends, start), bisect_left(self._starts, end)
         numbers = sorted(self._order[low:high]) if high - low > 1 else self._order[low:high]
-        return [file for file in (self._files[n] for n in numbers) if file.start < end and start < file.start + file.size]
+        files = self._files
+        return [files[n] for n in numbers if files[n].start < end and start < files[n].start + files[n].size]
 
     def at(self, position: int) -> MappedFile | None:
         """Return the first file that holds the byte at this position of the queue."""
