@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from jobs.report.texts.text import printable
 from schemas.rows import DEFAULT, NAMED, NOTE, AuditOutcome, Row
-from store_io.audit.outcome.safety import lacks_of
+from store_io.audit.outcome.safety import differs_alone, lacks_of
 from store_io.base.exit_codes import CONSISTENT, DERIVED, GAP_CODES, LOST
 from store_io.base.wording import count_text
 
@@ -43,11 +43,15 @@ def exit_meaning(code: int) -> str:
 def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
     """Return the words for an exit code of these stores; for LOST, whether messages are concerned or the start.
 
-    Copies that have diverged are not just called consistent.
+    Copies of which only another copy holds more are not said to differ from their logs.
     """
     outcomes = list(outcomes)
-    if code == CONSISTENT and any(lacks_of(outcome)[1] for outcome in outcomes):
-        return "each consistent by itself, diverged from another copy"
+    own = [outcome for outcome in outcomes if outcome.exit_code == code]
+    if code in (CONSISTENT, DERIVED) and not any(map(differs_alone, own)):
+        if any(lacks_of(outcome)[1] for outcome in own):
+            return "diverged from another copy"
+        if own and code == DERIVED:
+            return "lacking what another copy holds"
     grave = [o.plan.get("broker") for o in outcomes if o.exit_code == code == LOST]
     words = {_EXIT_WORDS[LOST].short if broker is None or broker.get("starts") else "no start" for broker in grave}
     return " or ".join(sorted(words, reverse=True)) or _EXIT_WORDS[code].short

@@ -8,6 +8,8 @@ import pytest
 
 from jobs.report.texts.run_words import assumed_words, exit_words, kinds_text, store_title, title_of
 from jobs.report.texts.summary_text import summary_text
+from schemas.finding_codes import Code
+from schemas.rows import REBUILDABLE, AuditOutcome, Finding
 from tests.support.handmade import samples
 from tests.support.texts.pages import index_of, page_of
 
@@ -17,6 +19,28 @@ def test_code_20_says_whether_messages_or_the_start_are_concerned() -> None:
     assert exit_words(20, [refused]) == "no start"
     assert exit_words(20, [refused, samples.damaged()]) == "no start or loss"
     assert exit_words(10, [samples.damaged()]) == "derived data differ"
+
+
+def behind(*codes: str, diverged: bool = False) -> AuditOutcome:
+    """A copy with findings of these codes, whose group holds a message that it lacks."""
+    relation = "diverged" if diverged else "behind"
+    group = {
+        "best": "b",
+        "copies": [{"store": "a", "start": 0, "cut": 0, "lacks": 1}, {"store": "b", "start": 0, "cut": 0, "lacks": 0}],
+        "lacks": [{"store": "a", "holder": "b", "messages": 1}],
+        "pairs": [{"left": "a", "right": "b", "relation": relation, "first_difference": None}],
+    }
+    found = [Finding(Code(code), "commitlog", severity=REBUILDABLE) for code in codes]
+    counts = {REBUILDABLE: len(found)}
+    return replace(samples.clean(), name="a", exit_code=10, findings=found, counts=counts, replicas=group)
+
+
+def test_what_only_another_copy_has_is_not_said_to_differ_here() -> None:
+    assert exit_words(10, [behind("copy_is_behind")]) == "lacking what another copy holds"
+    assert exit_words(10, [behind("copy_is_behind", diverged=True)]) == "diverged from another copy"
+    assert exit_words(10, [behind("copy_is_behind", "queue_entry_missing")]) == "derived data differ"
+    assert exit_words(10, [behind("copy_is_behind"), behind("queue_entry_missing")]) == "derived data differ"
+    assert exit_words(0, [samples.clean(), behind("copy_is_behind")]) == "consistent"
 
 
 def test_what_is_assumed_is_counted_by_store() -> None:
