@@ -26,7 +26,7 @@ def replica(root: Path, release: str, confirmed: int, *, dispatched: int = 60, c
     if confirmed:
         overwrite(root / "checkpoint", 32, ends[confirmed - 1].to_bytes(8, "big"))
     (root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0), (2, store.records[9].at)))
-    (root / "brokerIdentity").write_bytes(b"cluster#broker-a#1")
+    (root / "brokerIdentity").write_bytes(b"DefaultCluster#broker-a#1")
     return store
 
 

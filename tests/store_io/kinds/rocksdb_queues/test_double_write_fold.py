@@ -133,7 +133,7 @@ def replica(root: Path, confirmed: int, clean: bool = True) -> KeyedStore:
     store = combined_store(root, clean=clean)
     overwrite(root / "checkpoint", 32, (store.records[confirmed - 1].at + store.records[confirmed - 1].size).to_bytes(8, "big"))
     (root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0)))
-    (root / "brokerIdentity").write_bytes(b"cluster#broker-a#1")
+    (root / "brokerIdentity").write_bytes(b"DefaultCluster#broker-a#1")
     return store
 
 
