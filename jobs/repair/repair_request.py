@@ -24,7 +24,7 @@ from store_io.base.paths import is_uri
 from store_io.broker.settings.read_settings import read_given
 from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair.repair_work import RepairRequest
-from store_io.repair.writing.store_writer import left_beside
+from store_io.repair.writing.store_writer import left_beside, take_back
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
 
@@ -140,16 +140,8 @@ def remove_unfinished(target: str) -> list[str]:
     Runs of this version write none there: theirs wait in the hidden folder of the run.
     """
     parent, name = os.path.split(target)
-    left = []
-    for suffix in BESIDE:
-        for path in glob.glob(f"{glob.escape(parent)}/.{glob.escape(name + suffix)}.{'[0-9a-f]' * 8}{TEMPORARY}"):
-            try:
-                os.unlink(path)
-            except FileNotFoundError:
-                continue
-            except OSError:
-                left.append(path)
-    return left
+    hidden = (f"{glob.escape(parent)}/.{glob.escape(name + suffix)}.{'[0-9a-f]' * 8}{TEMPORARY}" for suffix in BESIDE)
+    return take_back(path for pattern in hidden for path in glob.glob(pattern))
 
 
 def _plan(path: str) -> RepairPlan:

@@ -223,7 +223,7 @@ class StoreWriter:
             with _write_errors(self.target):
                 _rename_new(self.root, self.target)
         except BaseException as problem:
-            left = [] if self.published else _take_back({*_put_by(self.folder), *moved})
+            left = [] if self.published else take_back({*_put_by(self.folder), *moved})
             if left and isinstance(problem, WriteFailed):
                 raise WriteFailed(f"{problem}; remove {' and '.join(left)}, which this run cannot remove again") from problem
             raise
@@ -636,7 +636,7 @@ def _put_by(folder: str) -> list[str]:
     return found
 
 
-def _take_back(paths: Iterable[str]) -> list[str]:
+def take_back(paths: Iterable[str]) -> list[str]:
     """Remove the files. Returns those that cannot be removed."""
     left = []
     for path in paths:
@@ -721,7 +721,7 @@ def _remove_stale(parent: str, name: str) -> None:
     for folder, lock in _stale(parent, name):
         try:
             if os.path.isdir(os.path.join(folder, _STORE)):
-                _take_back(_put_by(folder))
+                take_back(_put_by(folder))
             _remove_folder(folder)
         finally:
             _close(lock)
