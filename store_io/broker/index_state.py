@@ -27,12 +27,17 @@ class IndexHeader:
 
 @dataclass
 class IndexPiece:
-    """Keys first..last (1-based, of index run `run` of scan `scan`) that were put in one file."""
+    """Keys first..last (1-based, of index run `run` of scan `scan`) that were put in one file.
+
+    first_phy, last_phy: physical offsets of the messages of these two keys.
+    """
 
     scan: object
     run: int
     first: int
     last: int
+    first_phy: int
+    last_phy: int
 
 
 @dataclass
@@ -120,11 +125,12 @@ class IndexState:
             file = self.current()
             fits = min(file.most - file.count, keys - done)
             first_key, last_key = done + 1, done + fits
+            first_phy, first_time = message_of(first_key)
             if file.count <= 1:
-                file.begin_phy, file.begin_time = message_of(first_key)
+                file.begin_phy, file.begin_time = first_phy, first_time
             file.stored_count = file.count + fits
             file.end_phy, file.end_time = message_of(last_key)
-            file.pieces.append(IndexPiece(scan, number, first_key, last_key))
+            file.pieces.append(IndexPiece(scan, number, first_key, last_key, first_phy, file.end_phy))
             done = last_key
         if file.full and int(run["last_phy_offset"]) > file.end_phy:
             self.current()  # a later record of the run, without keys, makes the next file

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from schemas.advice import Advice
-from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, STARTS_DISPATCH, WITHOUT_DONOR, Code
+from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR
 from schemas.rows import Finding
 from store_io.base.exit_codes import severity_rank
 from store_io.base.packed import in_order
@@ -98,16 +98,6 @@ def without_promise(finding: Finding, evidence: Evidence, refused: Advice | None
     copy, step = evidence.copy, finding.next
     if step is not None and (copy.rules.value("enableDLegerCommitLog") or refused):  # and no donor is taken for a DLedger log
         step = Advice(WITHOUT_DONOR.get(step.step, step.step), step.values)
-    if copy.rules.rocksdb_queues and _is_dispatched(finding, evidence):
-        step = STARTS_DISPATCH
-    elif step in BY_A_REPAIR:
+    if step in BY_A_REPAIR:
         step = refused or step
     return replace(finding, next=step) if step != finding.next else finding
-
-
-def _is_dispatched(finding: Finding, evidence: Evidence) -> bool:
-    """Say whether a start puts the entries that are missing: if it loses no message, it does."""
-    if finding.code != Code.QUEUE_ENTRY_MISSING:
-        return False
-    starts = evidence.prediction is not None and evidence.prediction.starts
-    return starts and evidence.loss is not None and not evidence.loss.messages

@@ -17,6 +17,7 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.rows import MappedFile, QueueEdges, QueueKey, QueueSummary
+from store_io.base.ranges import Ranges, intersect, union
 from store_io.broker.queues.queue_pieces import FilePieces, Piece, Pieces
 from store_io.broker.releases import BrokerRules
 
@@ -374,6 +375,22 @@ class QueueState:
         self.batch_max = base + int(run["messages"])
         if first_file_empty and (first_file is None or self.pieces.newest.file_start == first_file.start):
             self.revise_min()
+
+    def put_entries(self) -> Ranges:
+        """Return the numbers of the entries that dispatch has put, each at its message's queue offset. No BatchConsumeQueue."""
+        rows = self.pieces.rows
+        if not len(rows):
+            return []
+        start = np.array(self.pieces.starts, np.int64)[rows["file"]] + rows["at"]
+        in_place = rows["extra"] < 0
+        for number in np.flatnonzero(~in_place).tolist():
+            piece = self.pieces.piece(number)
+            in_place[number] = piece.run >= 0 and piece.start == (piece.of_run[0] + piece.skipped) * self.unit
+        first, count = start[in_place] // self.unit, rows["count"][in_place]
+        apart = np.flatnonzero(first[1:] != first[:-1] + count[:-1]) + 1
+        begins, ends = np.append(0, apart), np.append(apart - 1, len(first) - 1)
+        put = zip(first[begins].tolist(), (first[ends] + count[ends]).tolist(), strict=True) if len(first) else ()
+        return intersect(union(put), [(self.min_offset, self.max_offset)])
 
     # ---- minimum and maximum ---------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas import index_layout
-from schemas.finding_codes import Code
+from schemas.finding_codes import STARTS_DISPATCH, Code
 from schemas.rows import WALK_AUDIT, Finding, SegmentSummary
 from schemas.store_names import INDEX as FOLDER
 from store_io.base.wording import count_text
@@ -18,6 +18,16 @@ def _all_keys(segment: SegmentSummary) -> tuple[int, int, int, int]:
         return -1, -1, 0, 0
     low, high = int(runs["first_key_phy_offset"].min()), int(runs["last_key_phy_offset"].max())
     return low, high, int(runs["records"].sum()), int(runs["keys"].sum())
+
+
+def _is_put(evidence: Evidence, first: int, last: int, keys: int) -> bool:
+    """Say whether a start puts the keys of all messages from one physical offset to another, in one go."""
+    prediction = evidence.prediction
+    if prediction is None or prediction.after_dispatch is None:
+        return False
+    pieces = [p for f in prediction.after_dispatch.index for p in f.pieces if p.last_phy >= first and p.first_phy <= last]
+    reaches = bool(pieces) and pieces[0].first_phy <= first and last <= pieces[-1].last_phy
+    return reaches and sum(p.last - p.first + 1 for p in pieces) >= keys
 
 
 def unindexed(evidence: Evidence) -> list[Finding]:
@@ -53,5 +63,6 @@ def unindexed(evidence: Evidence) -> list[Finding]:
             expected=f"{count_text(keys, 'entry', 'entries')} of {count_text(records, 'message')} from {first:,} to {last:,}",
             actual="none",
             count=keys,
+            next=STARTS_DISPATCH if not waits and _is_put(evidence, first, last, keys) else None,
         )
     ]

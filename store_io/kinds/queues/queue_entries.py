@@ -17,6 +17,8 @@ from schemas.severity_cases import Case, severity_in
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.broker.loading import why_no_folder
+from store_io.broker.prediction import Memory
+from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
@@ -32,7 +34,8 @@ def queue_entries(evidence: Evidence) -> Iterator[Finding]:
         leftover = evidence.leftovers.get(key)
         if entries_known:
             missing = missing_findings(view, evidence.copy.rules, leftover.wrong if leftover else [], evidence.held_back)
-            yield from _put_again(missing, view) if _not_flushed(evidence, view) else _written_since(evidence, view, missing)
+            missing = _put_again(missing, view) if _not_flushed(evidence, view) else _written_since(evidence, view, missing)
+            yield from _dispatched(evidence, view, missing)
         yield from shifted_findings(view)
         if evidence.log_whole and evidence.all_read:
             yield from hole_findings(view)
@@ -56,6 +59,33 @@ def _not_flushed(evidence: Evidence, view: QueueView) -> bool:
 def _put_again(missing: list[Finding], view: QueueView) -> list[Finding]:
     mended = severity_in(Code.QUEUE_ENTRY_MISSING, Case.START_MENDS)
     return missing if view.deleted_topic else [replace(found, severity=mended, next=STARTS_DISPATCH) for found in missing]
+
+
+def _dispatched(evidence: Evidence, view: QueueView, missing: list[Finding]) -> list[Finding]:
+    """Return the findings with the next step of those whose entries a start puts, all of them at their places."""
+    if not missing or evidence.prediction is None or evidence.prediction.after_dispatch is None:
+        return missing
+    put = _put_at_start(evidence, evidence.prediction.after_dispatch, view)
+
+    def is_put(found: Finding) -> bool:
+        first = found.queue_offset or 0
+        return found.code == Code.QUEUE_ENTRY_MISSING and not subtract([(first, first + found.count)], put)
+
+    return [replace(found, next=STARTS_DISPATCH) if is_put(found) else found for found in missing]
+
+
+def _put_at_start(evidence: Evidence, caught_up: Memory, view: QueueView) -> Ranges:
+    """Return the numbers of entries that a start puts, if they are missing."""
+    if evidence.loss is None:
+        return []
+    if evidence.copy.rules.rocksdb_queues:
+        return [] if evidence.loss.messages else view.missing
+    queue = caught_up.queues.get(view.key)
+    if not isinstance(queue, QueueState):
+        return []
+    if view.batch:  # its entries have no place of their own
+        return [] if view.key in evidence.loss.by_queue else view.missing
+    return queue.put_entries()
 
 
 def _written_since(evidence: Evidence, view: QueueView, missing: list[Finding]) -> list[Finding]:

@@ -36,7 +36,7 @@ def test_a_run_fills_the_header_of_a_new_file() -> None:
     state.put_run("s", 0, run(3, 100, 300), {})
     (file,) = state.files
     assert header(file) == (100, 300, 1000, 3000, 4) and not file.full
-    assert file.pieces == [IndexPiece("s", 0, 1, 3)]
+    assert file.pieces == [IndexPiece("s", 0, 1, 3, 100, 300)]
     state.put_run("s", 1, run(1, 400, 400), {})
     assert header(file) == (100, 400, 1000, 4000, 5) and file.full
 
@@ -49,7 +49,7 @@ def test_a_file_that_becomes_full_inside_a_run_asks_for_the_messages_there() -> 
     assert not state.files[0].pieces, "nothing is put before all is known"
     state.put_run("s", 7, run(6, 100, 600), {(7, 4): (400, 4000), (7, 5): (500, 5000)})
     assert [header(f) for f in state.files] == [(100, 400, 1000, 4000, 5), (500, 600, 5000, 6000, 3)]
-    assert [f.pieces for f in state.files] == [[IndexPiece("s", 7, 1, 4)], [IndexPiece("s", 7, 5, 6)]]
+    assert [f.pieces for f in state.files] == [[IndexPiece("s", 7, 1, 4, 100, 400)], [IndexPiece("s", 7, 5, 6, 500, 600)]]
 
 
 def test_the_next_file_begins_with_the_full_ones_end() -> None:
