@@ -80,7 +80,7 @@ LOST = "lost"
 """The column that an audit of the whole store fills, where it is asked for."""
 
 CONSUMEQUEUE = (
-    Column("topic", "string", "Key: topic, as the folder is called."),
+    Column("topic", "string", "Key: topic, as the folder is called, or the key in RocksDB says."),
     Column("queue_id", "integer", "Key: queue id."),
     Column("queue_offset", "long", "Entry number; in a BatchConsumeQueue the offset of the entry's first message."),
     Column("phy_offset", "long", "Physical offset of the message to which it leads."),
@@ -88,12 +88,17 @@ CONSUMEQUEUE = (
     Column("tags_code", "long", "As stored: hash of the tags, a deliver time in ms, or the address of an ext unit."),
     Column("ext_tags_code", "long", "Tags code in the ext unit to which tags_code leads; null where there is none."),
     Column("ext_store_time_ms", "long", "Store time in that ext unit, ms since 1970."),
-    Column("store_time_ms", "long", "BatchConsumeQueue: store time of the message, ms since 1970; else null."),
-    Column("message_count", "integer", "BatchConsumeQueue: messages of the entry; else 1."),
+    Column("store_time_ms", "long", "BatchConsumeQueue and RocksDB: store time of the message, ms since 1970; else null."),
+    Column("message_count", "integer", "BatchConsumeQueue: messages of the entry; RocksDB: null, it does not say; else 1."),
     Column("kind", "string", "queue, batch (a BatchConsumeQueue) or lmq (a queue whose name begins with %LMQ%)."),
-    Column("status", "string", "valid; pre_blank (before the queue's first entry); invalid (a broker would not take it)."),
-    _FILE,
-    _POSITION,
+    Column(
+        "status",
+        "string",
+        "valid; pre_blank (before the queue's first entry); invalid (a broker would not take it); unreadable (RocksDB calls the "
+        "bytes bad in which entries of this queue may be, from this queue offset on: one row for all of them).",
+    ),
+    Column("file", "string", "Path of the file below the store; the database's folder for entries in RocksDB."),
+    Column("position", "long", "Where it begins, byte in the file; null in RocksDB."),
 )
 
 INDEX = (

@@ -10,7 +10,7 @@
 Sources: rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents, rocketmq.offsets (how far consumer groups
 and delay levels have come), rocketmq.transactions (half messages, and what became of them); their columns are in
 schemas/sources.py. A task reads one segment, or a piece of 64 MiB at least where cores would have nothing to do, one index file,
-a group of queues or a stretch of the log, the longest first. No setting of a session is changed.
+a group of queues, a range of a database's keys or a stretch of the log, the longest first. No setting of a session is changed.
 
 A condition in `.where` of a frame is asked of rows alone: all are read. The argument `where` of read, lag and traffic makes a
 frame for one question, whose source takes over what it can: conditions on topic, queue id, tags, offsets, store time, group and
@@ -33,7 +33,8 @@ columns (names, separated by commas, or Spark's own .schema("topic string, store
 which ones a query needs, so that all that are named are made, for count() as well), pushdown (true: Spark may hand over
 conditions by itself, in a session in which its spark.sql.python.filterPushdown.enabled is on, if its release is in
 StoreSource.right_with_pushed: none is yet, and then it changes nothing). Without release the newest known one is assumed, and
-standard error says so, once; the rows of consumequeue and index do not depend on it.
+standard error says so, once; the rows of index, and those of consumequeue in files, do not depend on it. Of a double write of
+queues, in files and in RocksDB, consumequeue has those from which the release serves consumers.
 Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
 batches instead of the batches), max_body_bytes, since and until (as on the command line), trust_clock (true: skip segments by
 their first messages' store times), tables (those that audits of this copy wrote: skips segments that hold no message of the store

@@ -133,8 +133,16 @@ class StoreSource(DataSource):
         names = self.columns()
         if self.of_table and PLACE in os.environ:
             say([f"{self.name()}: {_NOT_READ_HERE}"])
-        self._of_each(lambda store: check_store(StoreLocation(store.path, store.parts)))
+        self._of_each(self._checked)
         return self.types(names)
+
+    @every_read()
+    def _checked(self, store: StoreArgument) -> None:
+        self.check(store)
+
+    def check(self, store: StoreArgument) -> None:
+        """Raise StoreError for what load() is to say, before anything is planned."""
+        check_store(StoreLocation(store.path, store.parts))
 
     def _of_each(self, find: Callable[[StoreArgument], _T]) -> list[_T]:
         """Return what `find` gives for each store. Unreadable stores of a fleet are left out and named on the terminal."""
@@ -192,7 +200,6 @@ class StoreSource(DataSource):
         """Return a note that the store's release is assumed, if nobody named it and it matters."""
         if not self.by_release or store.release_from == NAMED:
             return []
-
         return [f"{self.name()}: {assumed_sentence(store.release, store.release_from)}"]
 
     @every_read()

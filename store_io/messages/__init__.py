@@ -6,6 +6,7 @@ Whoever reads messages (commands, data sources) asks a `question`; `answer` runs
 * `answer`: the messages in the order of the log, read here or by workers that it is handed.
 * `open_store`: a store opened for reading messages.
 * `scans`: what to read of a store, as plain values that travel.
+* `served_queues`: the queues from which a release serves consumers, in files or in RocksDB.
 * `message_rows`, `stored_entry_rows`: messages, queue and index entries as Arrow batches.
 * `message_batch`: the columns of one batch of messages.
 * `message_filter`, `message_search`: conditions on messages; a segment's messages by key, id, or bytes of a body.

@@ -57,7 +57,7 @@ class OpenStore:
 
     def segments(self) -> list[MappedFile]:
         """Return the CommitLog's segments by name. Raises StoreError if one cannot be read, or the log is of another kind."""
-        self._readable(COMMITLOG)
+        self.readable(COMMITLOG)
         found = [f for f in segments_of(self._tree(), self.rules) if f.start + f.size <= MAX_LONG]
         other = [] if found else unmodelled(self.listing, self.rules)
         if other:
@@ -70,8 +70,8 @@ class OpenStore:
         Raises StoreError as above, NoQueueFiles if they are in RocksDB.
         """
         if self.rules.rocksdb_queues:
-            raise NoQueueFiles(f"storeType={ROCKSDB_STORE_TYPE}: the entries of ConsumeQueues in RocksDB are not given as rows")
-        self._readable(QUEUES, BATCH_QUEUES, EXT)
+            raise NoQueueFiles(f"storeType={ROCKSDB_STORE_TYPE}: the ConsumeQueues are in no files")
+        self.readable(QUEUES, BATCH_QUEUES, EXT)
         tree, found = self._tree(), []
         for kind in (QUEUES, BATCH_QUEUES):
             folders: Mapping[QueueKey, str] = queue_folders(tree, kind)
@@ -85,13 +85,13 @@ class OpenStore:
 
     def index_files(self) -> list[MappedFile]:
         """Return the index files by name. Raises StoreError if one cannot be read."""
-        self._readable(INDEX)
+        self.readable(INDEX)
         return numbered_files(self._tree(), INDEX)
 
     def _tree(self) -> Tree:
         return Tree(self.listing.files)
 
-    def _readable(self, *parts: str) -> None:
+    def readable(self, *parts: str) -> None:
         """Raise for the first name below these folders that a broker would read and that cannot be read here."""
 
         def concerned(entry: StoreFile) -> bool:

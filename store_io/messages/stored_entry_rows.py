@@ -5,7 +5,7 @@ Columns: `schemas.sources`. Unwritten entries, which are zeros, are left out. Me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import numpy as np
@@ -14,18 +14,24 @@ import pyarrow as pa
 from schemas import consumequeue_layout as queue_layout
 from schemas import index_layout
 from schemas.arrow import arrow_schema
-from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
-from schemas.rows import MappedFile
+from schemas.entries import INDEX_DTYPE, KEYED_ENTRY_DTYPE, STORED_INDEX_DTYPE
+from schemas.rows import MappedFile, QueueKey
 from schemas.sources import SOURCES
 from store_io.base.errors import StoreChanged, StoreError
+from store_io.base.java_compat import MAX_LONG
 from store_io.base.ranges import inside
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table
 from store_io.log.entries.file_entries import entries_of, unit_bytes, valid_entries
 from store_io.log.entries.index_entries import entry_position, read_header
+from store_io.log.entries.queue_keys import entry_key, queue_prefix
 from store_io.log.entries.queue_store import ExtUnits
+from store_io.log.entries.stored_entries import BadBytes, QueueRows, by_queue, entry_parts
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
+from store_io.messages.message_filter import ALL, MessageFilter
 from store_io.messages.open_store import QueueFiles
 from store_io.messages.scans import EntryScan
+from store_io.messages.served_queues import KeyedQueues, Keys
 from store_io.source.byte_source import ByteSource, OpenFiles, open_source
 from store_io.wording.gaps import gap_text
 
@@ -62,7 +68,7 @@ def _queue_batch(
         offsets, times = entries["base"], pa.array(entries["store_time"])
         counts = entries["count"].astype(np.int32)
     else:
-        kind = "lmq" if topic.startswith(LMQ_PREFIX) else "queue"
+        kind = _kind_of(topic)
         offsets, times = file.start // unit_bytes(False) + positions // unit_bytes(False), pa.nulls(count, pa.int64())
         counts = np.ones(count, np.int32)
         status[(entries["phy_offset"] == 0) & (entries["size"] == queue_layout.PRE_BLANK_SIZE)] = "pre_blank"
@@ -97,6 +103,88 @@ def _ext_columns(codes: np.ndarray, ext: ExtUnits) -> tuple[pa.Array, pa.Array]:
         if unit is not None:
             missing[addresses[i]], found[:, addresses[i]] = False, unit
     return pa.array(found[0], mask=missing), pa.array(found[1], mask=missing)
+
+
+# ---- ConsumeQueues in RocksDB ---------------------------------------------------------------------------------------
+
+
+def scan_keyed_entries(
+    scan: EntryScan, queues: KeyedQueues, ranges: Sequence[Keys], wanted: MessageFilter, source: ByteSource | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the entries of these queues with keys in the ranges. Bad bytes give a row for each queue that they may concern.
+
+    Raises StoreError if the database cannot be opened, or not be read here.
+    """
+    source = source or open_source(scan.location)
+    table: QueueTable | None = None
+    with queues.database.open(source) as database:
+        for first, end in ranges:
+            for part in entry_parts(database, first, end):
+                if isinstance(part, BadBytes):
+                    table = table or read_queue_table(source, queues.database)
+                    concerned = _concerned(table, part, end)
+                    rows = [_unreadable(key, number, part) for key, number in concerned if _holds(wanted, queues, key)]
+                    if rows:
+                        yield pa.RecordBatch.from_pylist(rows, SCHEMAS["consumequeue"])
+                    continue
+                found = [rows for rows in by_queue(part) if rows.key is not None and _holds(wanted, queues, rows.key)]
+                batch = _keyed_batch(found, queues.database.folder, scan) if found else None
+                if batch:
+                    yield batch
+
+
+def _holds(wanted: MessageFilter, queues: KeyedQueues, key: QueueKey) -> bool:
+    return wanted.holds_queue(*key) and (not queues.light or key[0].startswith(LMQ_PREFIX))
+
+
+def _keyed_batch(found: Sequence[QueueRows], folder: str, scan: EntryScan) -> pa.RecordBatch:
+    entries, whole = (np.concatenate([getattr(one, name) for one in found]) for name in ("rows", "whole"))
+    entries = entries.astype(KEYED_ENTRY_DTYPE)
+    keep = np.ones(len(entries), bool) if scan.phy_offsets == ALL else whole & inside(entries["phy_offset"], scan.phy_offsets)
+    counts = [len(one.rows) for one in found]
+    keys = [one.key for one in found if one.key is not None]
+    kinds = [_kind_of(topic) for topic, _ in keys]
+    topics, kind = (np.repeat(np.array(texts, object), counts)[keep] for texts in ([topic for topic, _ in keys], kinds))
+    entries, whole, count = entries[keep], whole[keep], int(keep.sum())
+    stored = {name: pa.array(np.ascontiguousarray(entries[name]), mask=~whole) for name in entries.dtype.names or ()}
+    values = {
+        "topic": pa.array(topics, pa.string()),
+        "queue_id": pa.array(np.repeat(np.array([queue_id for _, queue_id in keys], np.int32), counts)[keep]),
+        "queue_offset": pa.array(np.concatenate([one.numbers for one in found])[keep]),
+        **{name: stored[name] for name in ("phy_offset", "size", "tags_code")},
+        "store_time_ms": stored["store_time"],
+        "kind": pa.array(kind, pa.string()),
+        "status": pa.array(np.where(whole & valid_entries(entries), "valid", "invalid").astype(object), pa.string()),
+        "file": pa.repeat(pa.scalar(folder, pa.string()), count),
+    }
+    schema = SCHEMAS["consumequeue"]
+    columns = [values.get(f.name, pa.nulls(count, f.type)) for f in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _kind_of(topic: str) -> str:
+    return "lmq" if topic.startswith(LMQ_PREFIX) else "queue"
+
+
+def _unreadable(key: QueueKey, number: int, bad: BadBytes) -> dict[str, object]:
+    (topic, queue_id), kind = key, _kind_of(key[0])
+    place = {"topic": topic, "queue_id": queue_id, "queue_offset": number, "kind": kind, "status": "unreadable", "file": bad.path}
+    return {name: place.get(name) for name in SCHEMAS["consumequeue"].names}
+
+
+def _concerned(table: QueueTable, bad: BadBytes, end: bytes | None) -> list[tuple[QueueKey, int]]:
+    """Return the queues that may have entries in these bad bytes, by their ends, and their first number there."""
+    found = []
+    until = bad.until if bad.until is not None else end
+    for key in sorted(table.queues):
+        prefix, maximum, minimum = queue_prefix(key), table.ends.maxima.get(key), table.ends.minima.get(key)
+        first = max(0, minimum.queue_offset) if minimum is not None else 0
+        if bad.after.startswith(prefix) and len(bad.after) == len(entry_key(prefix, 0)):
+            first = int.from_bytes(bad.after[len(prefix) :], "big", signed=True) + 1
+        last = maximum.queue_offset if maximum is not None else MAX_LONG
+        if 0 <= first <= last and bad.after < entry_key(prefix, last) and (until is None or entry_key(prefix, first) < until):
+            found.append((key, first))
+    return found
 
 
 # ---- index files -----------------------------------------------------------------------------------------------------

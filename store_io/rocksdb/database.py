@@ -81,6 +81,18 @@ class Batch:
         """Return the value of one entry."""
         return self.values[int(self.value_ends[at - 1]) if at else 0 : int(self.value_ends[at])].tobytes()
 
+    def part(self, low: int, high: int) -> Batch:
+        """Return the entries [low, high)."""
+        if low == 0 and high == len(self):
+            return self
+        key, value = (int(ends[low - 1]) if low else 0 for ends in (self.key_ends, self.value_ends))
+        return Batch(
+            self.key_ends[low:high] - key,
+            self.value_ends[low:high] - value,
+            self.keys[key : int(self.key_ends[high - 1])],
+            self.values[value : int(self.value_ends[high - 1])],
+        )
+
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield entry by entry: for few."""
         keys, values = self.keys.tobytes(), self.values.tobytes()

@@ -7,7 +7,7 @@ CommitLog is read (log.entries.queue_probe), and entries that no message matched
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,13 +18,12 @@ from schemas.finding_codes import Code
 from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.errors import StoreError
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
-from store_io.log.entries.queue_keys import queue_of_prefix
-from store_io.log.entries.stored_entries import stored_rows
+from store_io.log.entries.queue_keys import entry_key
+from store_io.log.entries.stored_entries import BadBytes, by_queue, entry_parts
 from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDatabase
 from store_io.source.byte_source import StoreLocation, open_source
 
 MAX_RANGES = 1 << 16  # of numbers of one queue, kept apart
-SKIPS = 40  # attempts after bad bytes, each with twice the step of the one before
 
 
 @dataclass(frozen=True)
@@ -115,76 +114,31 @@ class _Pass:
         self._found = KeyRangeResult()
         self._odd: dict[str, tuple[int, str]] = {}  # what is odd -> (how many, the first one)
         self._bad: dict[str, str] = {}
-        self._last = b""  # key read
 
     def read(self, database: Database) -> None:
         """Read the whole range. After bad bytes it continues with the next keys that can be read."""
-        first: bytes | None = self._task.first
-        while first is not None:
-            try:
-                for batch in database.scan(layout.ENTRY_FAMILY, first, self._task.end):
-                    self._take(batch)
-                return
-            except DatabaseDamaged as why:
-                self.damage(why)
-                first = self._next_readable(database, self._last or first)
+        for part in entry_parts(database, self._task.first, self._task.end):
+            if isinstance(part, BadBytes):
+                self.damage(part)
+            else:
+                self._take(part)
 
-    def damage(self, why: DatabaseDamaged) -> None:
+    def damage(self, why: DatabaseDamaged | BadBytes) -> None:
         """Remember which file has bad bytes."""
         self._bad[why.path] = why.reason
 
-    def _next_readable(self, database: Database, last: bytes) -> bytes | None:
-        """Return a key after `last` from which on entries can be read: in the same queue, else the next queue's first."""
-        for key in self._further(last):
-            if self._task.end is not None and key >= self._task.end:
-                return None
-            if database.can_read(layout.ENTRY_FAMILY, key, self._task.end):
-                return key
-        return None
-
-    def _further(self, last: bytes) -> Iterator[bytes]:
-        prefix, number = last[: -layout.NUMBER_BYTES], int.from_bytes(last[-layout.NUMBER_BYTES :], "big")
-        for power in range(SKIPS):
-            if queue_of_prefix(prefix) is None or number + (1 << power) >= 1 << 63:
-                break
-            yield prefix + (number + (1 << power)).to_bytes(layout.NUMBER_BYTES, "big")
-        for power in range(SKIPS):  # the queues after it, by their number, then by their topic
-            if len(prefix) < layout.LENGTH_BYTES + 1:
-                return
-            queue = int.from_bytes(prefix[-5:-1], "big") + (1 << power)
-            if queue >= 1 << 32:
-                return
-            yield prefix[:-5] + queue.to_bytes(4, "big")
-
     def _take(self, batch: Batch) -> None:
         self._found.bytes_read += len(batch.keys) + len(batch.values)
-        start = int(batch.key_ends[-2]) if len(batch) > 1 else 0
-        self._last = batch.keys[start:].tobytes()
-        sizes = np.diff(batch.key_ends, prepend=0)
-        edges = np.flatnonzero(np.diff(sizes)) + 1
-        for low, high in zip([0, *edges.tolist()], [*edges.tolist(), len(sizes)], strict=True):
-            self._take_equal(_part(batch, low, high), int(sizes[low]))
-
-    def _take_equal(self, batch: Batch, key_bytes: int) -> None:
-        """Take entries whose keys have one length."""
-        if key_bytes < layout.ENTRY_KEY_EXTRA:
-            self._note("keys that no broker writes", len(batch), repr(batch.keys[:key_bytes].tobytes()))
-            return
-        good = np.diff(batch.value_ends, prepend=0) == layout.ENTRY_VALUE_BYTES
-        if not good.all():
-            where = int(np.argmin(good)) * key_bytes
-            self._note("values of another length", int((~good).sum()), repr(batch.keys[where : where + key_bytes].tobytes()[:80]))
-        numbers, rows = stored_rows(batch, key_bytes)
-        prefixes = batch.keys.reshape(-1, key_bytes)[good, : key_bytes - layout.NUMBER_BYTES]
-        if not len(rows):
-            return
-        edges = np.flatnonzero((prefixes[1:] != prefixes[:-1]).any(axis=1)) + 1
-        for low, high in zip([0, *edges.tolist()], [*edges.tolist(), len(rows)], strict=True):
-            key = queue_of_prefix(prefixes[low].tobytes())
+        for key, prefix, numbers, rows, whole in by_queue(batch):
             if key is None:
-                self._note("keys that no broker writes", high - low, repr(prefixes[low].tobytes()[:80]))
-            else:
-                self._take_queue(key, numbers[low:high], rows[low:high])
+                self._note("keys that no broker writes", len(rows), repr(prefix[:80]))
+                continue
+            if not whole.all():
+                example = entry_key(prefix, int(numbers[np.argmin(whole)]))
+                self._note("values of another length", int((~whole).sum()), repr(example[:80]))
+                numbers, rows = numbers[whole], rows[whole]
+            if len(rows):
+                self._take_queue(key, numbers, rows)
 
     def _take_queue(self, key: QueueKey, numbers: np.ndarray, rows: np.ndarray) -> None:
         queue = self._queues.setdefault(key, _Queue())
@@ -238,17 +192,3 @@ class _Pass:
                 actual="no entry" if queue.at_maximum is None else f"an entry that leads to {queue.at_maximum}",
             )
         ]
-
-
-def _part(batch: Batch, low: int, high: int) -> Batch:
-    """Return entries [low, high) of a batch."""
-    if low == 0 and high == len(batch):
-        return batch
-    key = int(batch.key_ends[low - 1]) if low else 0
-    value = int(batch.value_ends[low - 1]) if low else 0
-    return Batch(
-        batch.key_ends[low:high] - key,
-        batch.value_ends[low:high] - value,
-        batch.keys[key : int(batch.key_ends[high - 1])],
-        batch.values[value : int(batch.value_ends[high - 1])],
-    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from schemas import rocksdb_layout as layout
 from schemas.advice import Gap, Refusal, RefusalKind
@@ -18,15 +19,25 @@ from store_io.broker.loading import Tree
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable, QueueEnd, StoredEnds
 from store_io.broker.queues.start_databases import database_folder
 from store_io.broker.releases import BrokerRules
-from store_io.log.entries.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
-from store_io.log.entries.stored_entries import EntryReader
+from store_io.log.entries.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix, queue_prefix
+from store_io.log.entries.stored_entries import EntryReader, first_between
 from store_io.rocksdb.database import Database, DatabaseDamaged, StoredDatabase, TableFile, find_database
 from store_io.source.byte_source import ByteSource
 from store_io.wording.gaps import gap_text
 
 MAX_GAPS = 100  # stretches of bad bytes among the ends, after which no more are read
 MAX_HIDDEN = 100_000  # keys that are asked for one after the other, to learn which queues have their ends there
+RANGE_ENTRIES = 1_000_000  # of a database, in one task
 KEY_BYTES = 272  # of the longest key of an end: Java's topics have at most 255 bytes
+
+
+class KeyRange(NamedTuple):
+    """Keys [first, end) with all entries of these queues, about so many. end: None: no end."""
+
+    first: bytes
+    end: bytes | None
+    queues: tuple[QueueKey, ...]
+    entries: int
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,24 @@ class QueueTable:
     def queues(self) -> frozenset[QueueKey]:
         """Return the queues with an end, and those with entries whose end bad bytes may hold."""
         return frozenset(self.ends.maxima) | self.hidden
+
+    def key_ranges(self) -> list[KeyRange]:
+        """Return ranges that together hold every key of the entries, each for one task."""
+        groups: list[list[tuple[bytes, QueueKey]]] = [[]]
+        sizes = [0]
+        for prefix, key in sorted((queue_prefix(key), key) for key in self.ends.maxima):
+            least = self.ends.minima.get(key)
+            count = max(1, self.ends.maxima[key].queue_offset + 1 - (least.queue_offset if least is not None else 0))
+            if groups[-1] and sizes[-1] + count > RANGE_ENTRIES:
+                groups.append([])
+                sizes.append(0)
+            groups[-1].append((prefix, key))
+            sizes[-1] += count
+        firsts = [group[0][0] if number else b"" for number, group in enumerate(groups)]
+        return [
+            KeyRange(first, end, tuple(key for _, key in group), size)
+            for group, size, first, end in zip(groups, sizes, firsts, [*firsts[1:], None], strict=True)
+        ]
 
     def hides(self, key: bytes) -> bool:
         """Say whether bad bytes may hold the end with this key."""
@@ -205,11 +234,8 @@ def _next_readable(entries: Database, last: bytes) -> bytes | None:
     low, high = (int.from_bytes(key[:KEY_BYTES].ljust(KEY_BYTES, fill), "big") for key, fill in ((last, b"\0"), (b"", b"\xff")))
     if not entries.can_read(layout.OFFSET_FAMILY, high.to_bytes(KEY_BYTES, "big"), None):
         return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        can = entries.can_read(layout.OFFSET_FAMILY, middle.to_bytes(KEY_BYTES, "big"), None)
-        low, high = (low, middle) if can else (middle, high)
-    return high.to_bytes(KEY_BYTES, "big")
+    found = first_between(lambda n: entries.can_read(layout.OFFSET_FAMILY, n.to_bytes(KEY_BYTES, "big"), None), low, high)
+    return found.to_bytes(KEY_BYTES, "big")
 
 
 class _Reading:

@@ -31,7 +31,6 @@ from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask
 from store_io.kinds.rocksdb_queues.queue_table import KnownEnds, QueueTable, queue_table
 from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
-from store_io.log.entries.queue_keys import queue_prefix
 from store_io.log.entries.queue_store import QueuePaths
 from store_io.log.entries.stored_entries import EntryReader, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
@@ -42,8 +41,6 @@ from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import KnownQueues
 from store_io.rocksdb.database import NO_DATABASE
 from store_io.source.byte_source import ByteSource
-
-RANGE_ENTRIES = 1_000_000  # of a database, in one task
 
 
 @dataclass
@@ -157,27 +154,16 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
         if table is None or request.quick or table.unread or not table.opened:
             return
         maxima = table.ends.maxima
-        groups: list[list[tuple[bytes, QueueKey]]] = [[]]
-        sizes = [0]
-        for prefix, key in sorted((queue_prefix(key), key) for key in maxima):
-            least = table.ends.minima.get(key)
-            count = max(1, maxima[key].queue_offset + 1 - (least.queue_offset if least is not None else 0))
-            if groups[-1] and sizes[-1] + count > RANGE_ENTRIES:
-                groups.append([])
-                sizes.append(0)
-            groups[-1].append((prefix, key))
-            sizes[-1] += count
-        firsts = [group[0][0] if number else b"" for number, group in enumerate(groups)]
-        for group, size, first, end in zip(groups, sizes, firsts, [*firsts[1:], None], strict=True):
+        for first, end, queues, entries in table.key_ranges():
             yield KeyRangeTask(
                 request.store,
                 request.location,
                 table.database,
                 first,
                 end,
-                {key: maxima[key] for _, key in group},
+                {key: maxima[key] for key in queues},
                 copy.log_min,
-                min(size, 1 << 40),
+                min(entries, 1 << 40),
                 request.not_after,
             )
 

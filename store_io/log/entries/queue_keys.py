@@ -16,13 +16,18 @@ def queue_prefix(key: QueueKey) -> bytes:
     return layout.SEPARATOR.join((*_parts(key), b""))
 
 
+def topic_prefix(topic: str) -> bytes:
+    """Return the bytes with which the keys of all entries of a topic begin."""
+    return layout.SEPARATOR.join((*_parts((topic, 0))[:2], b""))
+
+
 def entry_key(prefix: bytes, number: int) -> bytes:
     """Return the key of an entry of the queue with this prefix. number: from 0 to 2^63 - 1."""
     return prefix + struct.pack(">q", number)
 
 
 def after(prefix: bytes) -> bytes:
-    """Return the first key after all entries of that queue: its last byte is the separator."""
+    """Return the first key after all entries of that queue, or topic: its last byte is the separator."""
     return prefix[:-1] + bytes([prefix[-1] + 1])
 
 

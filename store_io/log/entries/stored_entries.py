@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,12 +12,14 @@ from schemas.entries import ENTRY_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_
 from schemas.rows import QueueKey
 from store_io.base.java_compat import MAX_LONG
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable
-from store_io.log.entries.queue_keys import after, entry_key, queue_prefix
+from store_io.log.entries.queue_keys import after, entry_key, queue_of_prefix, queue_prefix
 from store_io.log.scan.segment_findings import Place
 from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDatabase
 from store_io.source.byte_source import ByteSource
 
 FETCHED_ENTRIES = 8192  # of one queue: each read asks another process, or another machine
+KEY_BYTES = 280  # of the longest key of an entry: Java's topics have at most 255 bytes
+MAX_BAD = 1000  # stretches of bad bytes in one range, after which no more is read
 
 
 def stored_rows(batch: Batch, key_bytes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -35,6 +38,119 @@ def stored_rows(batch: Batch, key_bytes: int) -> tuple[np.ndarray, np.ndarray]:
         values = np.ascontiguousarray(values).reshape(-1)
     numbers = np.ascontiguousarray(keys[:, key_bytes - layout.NUMBER_BYTES :]).view(">i8")[:, 0].astype(np.int64)
     return numbers, values.view(STORED_KEYED_ENTRY_DTYPE)
+
+
+class QueueRows(NamedTuple):
+    """Consecutive entries of one queue, as they are stored.
+
+    key: None if no broker writes such keys.
+    prefix: with which their keys begin; of keys too short for any, the first of them.
+    whole: which of the values have an entry's length; of all others the row is zeros.
+    """
+
+    key: QueueKey | None
+    prefix: bytes
+    numbers: np.ndarray
+    rows: np.ndarray
+    whole: np.ndarray
+
+
+def by_queue(batch: Batch) -> Iterator[QueueRows]:
+    """Yield the entries of a batch queue by queue, in the order of the keys."""
+    sizes = np.diff(batch.key_ends, prepend=0)
+    for low, high in _stretches(sizes[1:] != sizes[:-1]):
+        yield from _of_equal_keys(batch.part(low, high), int(sizes[low]))
+
+
+def _of_equal_keys(batch: Batch, key_bytes: int) -> Iterator[QueueRows]:
+    whole = np.diff(batch.value_ends, prepend=0) == layout.ENTRY_VALUE_BYTES
+    if key_bytes < layout.ENTRY_KEY_EXTRA:
+        nothing = np.zeros(len(batch), STORED_KEYED_ENTRY_DTYPE)
+        yield QueueRows(None, batch.key(0), np.zeros(len(batch), np.int64), nothing, whole)
+        return
+    numbers, rows = stored_rows(batch, key_bytes)
+    keys = batch.keys.reshape(-1, key_bytes)
+    if not whole.all():
+        numbers = np.ascontiguousarray(keys[:, -layout.NUMBER_BYTES :]).view(">i8")[:, 0].astype(np.int64)
+        found, rows = rows, np.zeros(len(batch), STORED_KEYED_ENTRY_DTYPE)
+        rows[whole] = found
+    prefixes = keys[:, : -layout.NUMBER_BYTES]
+    for low, high in _stretches((prefixes[1:] != prefixes[:-1]).any(axis=1)):
+        prefix = prefixes[low].tobytes()
+        yield QueueRows(queue_of_prefix(prefix), prefix, numbers[low:high], rows[low:high], whole[low:high])
+
+
+def _stretches(differs: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield [low, high) of equal ones. differs: of each but the first, whether it differs from the one before."""
+    edges = (np.flatnonzero(differs) + 1).tolist()
+    return zip([0, *edges], [*edges, len(differs) + 1], strict=True)
+
+
+class BadBytes(NamedTuple):
+    """A stretch of a range that cannot be read.
+
+    path, reason: the file, and RocksDB's words.
+    after: the last key before it, or the range's first.
+    until: a key from which on entries can be read; None: there is none in the range.
+    """
+
+    path: str
+    reason: str
+    after: bytes
+    until: bytes | None
+
+
+def entry_parts(database: Database, first: bytes, end: bytes | None) -> Iterator[Batch | BadBytes]:
+    """Yield the entries with keys in [first, end) in order, and what cannot be read between them. Raises Unreadable."""
+    at: bytes | None = first
+    last = b""
+    for bad in range(MAX_BAD + 1):
+        if at is None:
+            return
+        try:
+            for batch in database.scan(layout.ENTRY_FAMILY, at, end):
+                last = batch.key(len(batch) - 1)
+                yield batch
+            return
+        except DatabaseDamaged as why:
+            before = max(at, last)
+            at = _readable_from(database, before, end) if bad < MAX_BAD else None
+            yield BadBytes(why.path, why.reason, before, at)
+
+
+def _readable_from(database: Database, bad: bytes, end: bytes | None) -> bytes | None:
+    """Return a key after `bad` from which on entries can be read, the first one about. Looks in the same queue first."""
+
+    def readable(key: bytes) -> bool:
+        return database.can_read(layout.ENTRY_FAMILY, key, end)
+
+    prefix, number = bad[: -layout.NUMBER_BYTES], int.from_bytes(bad[-layout.NUMBER_BYTES :], "big", signed=True)
+    if queue_of_prefix(prefix) is not None and number >= 0 and readable(after(prefix)):
+        return _stop(prefix, first_near(lambda n: readable(_stop(prefix, n)), number, MAX_LONG + 1))
+    low, high = (
+        int.from_bytes(key[:KEY_BYTES].ljust(KEY_BYTES, fill), "big")
+        for key, fill in ((bad, b"\0"), (end or b"", b"\0" if end else b"\xff"))
+    )
+    if low >= high or not readable(high.to_bytes(KEY_BYTES, "big")):
+        return None
+    found = first_between(lambda n: readable(n.to_bytes(KEY_BYTES, "big")), low, high)
+    return None if found == high else found.to_bytes(KEY_BYTES, "big")
+
+
+def first_near(can: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the first number in (low, high] that can, tried near `low` first: `low` cannot, and `high` can."""
+    step = 1
+    while low + step < high and not can(low + step):
+        low, step = low + step, 2 * step
+    return first_between(can, low, min(low + step, high))
+
+
+def first_between(can: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the first number in (low, high] that can, if none before it can: `low` cannot, and `high` can."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if can(middle) else (middle, high)
+    return high
 
 
 class EntryReader:
@@ -90,16 +206,8 @@ class EntryReader:
     def _readable_from(self, prefix: bytes, bad: int, end: int) -> int | None:
         """Return the first number after `bad` from which on entries can be read; None: not below `end`. Bad bytes are a block of
         some hundred entries."""
-        step = 1
-        while bad + step < end and not self._can_read(prefix, bad + step, end):
-            step *= 2
-        low, high = bad + step // 2, min(bad + step, end)
-        if high == end:
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._can_read(prefix, middle, end) else (middle, high)
-        return high
+        found = first_near(lambda number: self._can_read(prefix, number, end), bad, end)
+        return None if found == end else found
 
     def _can_read(self, prefix: bytes, first: int, end: int) -> bool:
         return self.database().can_read(layout.ENTRY_FAMILY, entry_key(prefix, first), _stop(prefix, end))

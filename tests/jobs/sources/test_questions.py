@@ -11,6 +11,7 @@ from typing import Any
 
 import pyspark
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -19,8 +20,9 @@ from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSo
 from jobs.sources.group_sources import OffsetsSource, TransactionsSource
 from jobs.sources.message_source import MessagesSource
 from jobs.sources.store_source import StoreSource
-from store_io.base.errors import UsageError
+from store_io.base.errors import StoreError, UsageError
 from tests.support.stores.builders import HALF_TOPIC, Message, Sizes, StoreBuilder
+from tests.support.stores.rocksdb_stores import keyed_store
 
 pytestmark = pytest.mark.spark
 
@@ -99,6 +101,22 @@ def test_one_frame_answers_several_questions(
     assert wrong_answers(spark, kind, store) == []
     if kind is MessagesSource:
         assert wrong_answers(spark, kind, store, pushdown="true") == []
+
+
+def test_one_frame_of_queues_in_rocksdb_answers_several_questions(
+    spark: SparkSession, tmp_path: Path, setting: Callable[[str], None]
+) -> None:
+    sources.register(spark)
+    setting("true")
+    made = keyed_store(tmp_path / "store").write()
+    assert wrong_answers(spark, ConsumeQueueSource, str(made.root)) == []
+    frame = sources.read(spark, "consumequeue", made.root, where="topic = 'Topic1' AND queue_offset >= 10", release="5.3.3")
+    assert frame.count() == sum(topic == "Topic1" and number >= 10 for topic, _, number in made.entries) > 0
+    (made.root / "consumequeue" / "CURRENT").write_text("MANIFEST-900000\n")
+    with pytest.raises(AnalysisException, match=r"consumequeue/MANIFEST-900000: RocksDB cannot read it"):
+        load(spark, ConsumeQueueSource, str(made.root))
+    with pytest.raises(StoreError, match=r"^consumequeue/MANIFEST-900000: RocksDB cannot read it"):
+        sources.read(spark, "consumequeue", made.root, release="5.3.3")
 
 
 def test_spark_hands_over_conditions_only_if_it_keeps_questions_apart(
