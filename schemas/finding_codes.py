@@ -55,6 +55,7 @@ class Code(StrEnum):
     STORE_TIME_ODD = "store_time_odd"
     LEDGER_CHAIN_BROKEN = "ledger_chain_broken"
     LEDGER_ENTRIES_MISSING = "ledger_entries_missing"
+    LEDGER_ENTRY_TORN = "ledger_entry_torn"
     LEDGER_INDEX_MISSING = "ledger_index_missing"
     LEDGER_INDEX_WRONG_SIZE = "ledger_index_wrong_size"
     LEDGER_UNIT_WRONG = "ledger_unit_wrong"
@@ -380,6 +381,10 @@ _ROWS = (
     FindingCode(Code.LEDGER_ENTRIES_MISSING, LOSS, Part.LOG, Cure.BY_HAND, shows_missing=True,
                 meaning="DLedger's checkpoint or index knows entries after the last one of this copy.",
                 step="Take another node's copy, or let this node copy its log from the group: these messages are not here."),
+    FindingCode(Code.LEDGER_ENTRY_TORN, LOSS, Part.LOG, Cure.LEAVE_OUT,
+                "A DLedger entry was cut short, and its header is whole. A start keeps it: consumers whose queue leads to it, and"
+                " other nodes, get zeros.",
+                "Look for this entry in the copy of another node. A repair of this one ends the log before it."),
     FindingCode(Code.LEDGER_INDEX_MISSING, REBUILDABLE, Part.LOG, Cure.BY_HAND,
                 "An index file of DLedger is missing.",
                 "Nothing by hand: a start writes the units of the data files that it reads. Older entries then have none."),

@@ -21,6 +21,7 @@ from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
 from store_io.kinds.all_kinds import KINDS, ROOMS, Check
+from store_io.kinds.dledger.ledger_checks import torn_entry
 from store_io.kinds.index.index_kind import without_echoes
 from store_io.log.scan import odd_headers
 from store_io.model.evidence import Evidence
@@ -48,7 +49,7 @@ def scan_findings(evidence: Evidence) -> Iterator[Finding]:
     of_segments = odd_headers.told_once(evidence.segments)
     of_kinds = (holder.findings for kind in KINDS for holder in kind.holders(evidence.results(kind)))
     absent = (*_NO_MESSAGE * evidence.log_not_opened, *_NO_ENTRY * evidence.index_not_opened)
-    yield from (f for f in chain(of_segments, *of_kinds) if f.code not in absent)
+    yield from (torn_entry(evidence, f) for f in chain(of_segments, *of_kinds) if f.code not in absent)
 
 
 def unwritten_ends(evidence: Evidence) -> list[Finding]:

@@ -96,6 +96,29 @@ def _broken(one: PlacedStretch, before: PlacedStretch, count: int) -> Finding:
     )
 
 
+def torn_entry(evidence: Evidence, finding: Finding) -> Finding:
+    """Return the finding on an entry that was cut short, as that on one that a start keeps if it does.
+
+    Recovery reads headers alone (dledger.md 3).
+    """
+    end = evidence.prediction.ledger_end if evidence.prediction is not None else None
+    if finding.code != Code.COMMITLOG_TORN_TAIL or finding.phy_offset is None or end is None or finding.phy_offset >= end:
+        return finding
+    walk = evidence[LEDGER].data.get(finding.file)
+    entry = next((s for s in walk.stretches if s.last_start == finding.start), None) if walk is not None else None
+    if entry is None or finding.start is None or finding.end is None:
+        return finding
+    return Finding(
+        Code.LEDGER_ENTRY_TORN,
+        finding.file,
+        entry.last_start,
+        entry.end,
+        phy_offset=finding.phy_offset,
+        expected=f"entry {entry.last_index} of {entry.end - entry.last_start:,} bytes",
+        actual=f"{finding.end - finding.start:,} bytes, then zeros",
+    )
+
+
 def ledger_index(evidence: Evidence) -> list[Finding]:
     """Return the findings on the group's index; none if the log could not be read as a whole."""
     if evidence.copy.loaded.ledger is None or not evidence.log_whole or any(w.problem for w in evidence[LEDGER].units.values()):

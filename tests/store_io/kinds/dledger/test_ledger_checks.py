@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from jobs.report.texts.safety_text import judge
-from schemas.rows import Finding
+from schemas.finding_codes import BY_A_REPAIR
+from schemas.rows import LOSS, Finding
 from store_io.kinds.dledger import entry_walk, ledger_kind, unit_reader
 from tests.support.answers import product
 from tests.support.damage import write_at
@@ -104,6 +105,35 @@ def test_how_many_entries_are_missing_is_told(tmp_path: Path) -> None:
 def test_healthy_states_are_silent(tmp_path: Path, release: str) -> None:
     for number, how in enumerate(({}, {"committed": 3}, {"committed": -1})):
         assert found(build(tmp_path / str(number), release, **how)) == []  # type: ignore[arg-type]
+
+
+def cut_short(store: LedgerStore, kept: int) -> int:
+    """Leave so many bytes of the last entry, and return its position in its file."""
+    low = store.entries[-1].at % SIZES.segment
+    write_at(store.data(), low + kept, bytes(SIZES.segment - low - kept))
+    return low
+
+
+@pytest.mark.parametrize("kept", [HEADER + 100, HEADER + 4, 30])
+@pytest.mark.parametrize("clean", [False, True])
+def test_a_start_keeps_an_entry_that_was_cut_short_after_its_header(kept: int, clean: bool, tmp_path: Path) -> None:
+    store = build(tmp_path, "5.1.4", clean=clean)
+    low, last = cut_short(store, kept), store.entries[-1]
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    assert audit.broker is not None and (audit.broker["dledger"]["end_index"] == last.index) == (kept > HEADER)
+    torn = [f for f in audit.findings if f.code in ("ledger_entry_torn", "commitlog_torn_tail")]
+    places = [(f.code, f.severity, f.start, f.end) for f in torn if f.code == "ledger_entry_torn"]
+    assert places == [("ledger_entry_torn", LOSS, low, low + last.size)] * (kept > HEADER) and len(torn) <= 1
+    for finding in torn:
+        assert finding.expected == f"entry 39 of {last.size} bytes" and finding.next in BY_A_REPAIR
+
+
+def test_in_a_group_no_repair_is_offered_for_it(tmp_path: Path) -> None:
+    store = build(tmp_path, "5.1.4", clean=False)
+    cut_short(store, HEADER + 100)
+    peers = store.broker_conf.replace("dLegerPeers=", "dLegerPeers=n7-127.0.0.1:1;")
+    (finding,) = [f for f in product.audit(store.root, store.release, peers).findings if f.code == "ledger_entry_torn"]
+    assert finding.next not in BY_A_REPAIR
 
 
 def test_old_entries_after_a_cut_are_no_damage(tmp_path: Path) -> None:
