@@ -30,12 +30,13 @@ def by_dataset_of(table: DeltaTable) -> Count:
 
 
 def by_pandas(table: DeltaTable) -> Count:
-    """pandas gives its filters to delta-rs, and has none for nulls."""
+    """pandas gives its filters to delta-rs, and has none for nulls: these are counted in all rows, which it reads once."""
+    rows = table.to_pandas()
 
     def count(name: str, value: Any) -> int:
         if value is IS_NULL or value is IS_NOT_NULL:
-            nulls = int(table.to_pandas(columns=[name])[name].isna().sum())
-            return nulls if value is IS_NULL else len(table.to_pandas(columns=[name])) - nulls
+            nulls = int(rows[name].isna().sum())
+            return nulls if value is IS_NULL else len(rows) - nulls
         return len(table.to_pandas(columns=[name], filters=[(name, "=", value)]))
 
     return count
@@ -88,11 +89,12 @@ def wrong(table: DeltaTable, count: Count, most: int = 99) -> list[tuple[str, An
 READERS = (by_dataset_of, by_pandas, by_duckdb, by_datafusion)
 
 
-def wrong_in_spark(spark: SparkSession, place: Path, most: int) -> list[Any]:
+def wrong_in_spark(spark: SparkSession, place: Path, most: int, one_in: int = 1) -> list[Any]:
+    """one_in: one in so many questions is asked; with 2 no column and no kind of question is left out."""
     from pyspark.sql import functions as F
 
     frame = spark.read.format("delta").load(str(place))
-    expected = list(values_of(DeltaTable(place), most))
+    expected = list(values_of(DeltaTable(place), most))[::one_in]
 
     def counted(number: int, name: str, value: Any) -> Any:
         column = F.col(name)
