@@ -676,6 +676,20 @@ def test_missing_folder_is_found(folder: str, code: str, store: Store) -> None:
     assert folder == "index" or {f.file for f in audit.above_note} >= {"consumequeue/Topic0/0/00000000000000000000"}
 
 
+def test_a_segment_of_another_broker_is_found(store: Store) -> None:
+    """The last one is of a later broker, whose messages are longer, so its queues are less far there."""
+    last = segment(store, -1)
+    builder = StoreBuilder(store.release, store.sizes)
+    builder.clock += 3_600_000
+    for number in range(60):
+        builder.put(Message(f"Topic{number % 2}", number % 3 % 2, b"x" * 200, uniq=f"Z{number}"))
+    other = builder.write(store.root.with_name("other"))
+    damage.overwrite(last, 0, (other.root / "commitlog" / last.name).read_bytes())
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    found = [f.file for f in audit.above_note if f.code == "stores_merged"]
+    assert found == [f"commitlog/{last.name}"], audit.above_note
+
+
 # ---- replicas in controller mode -------------------------------------------------------------------------------------
 
 EPOCHS = (
@@ -1091,6 +1105,18 @@ def test_a_table_of_offsets_without_any_group_is_found(offsets: str, codes: list
     for name in (GROUPS, TOPICS, DELAYS):
         (made.root / name).write_bytes(WRITTEN[name] or b"")
     assert [f.code for f in product.audit(made.root, "5.3.3", made.broker_conf).above_note] == codes
+
+
+def test_a_copy_without_config_whose_groups_consumed_is_found(tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    builder.put(Message("%RETRY%g", 0, b"again"))
+    made = builder.write(tmp_path / "store", config={"consumerOffset.json": '{"offsetTable":{"T@g":{0:1}}}'})
+    for name in (GROUPS, TOPICS, DELAYS):
+        (made.root / name).write_bytes(WRITTEN[name] or b"")
+    assert product.audit(made.root, "5.3.3", made.broker_conf).above_note == []
+    damage.remove(made.root / "config")
+    above = product.audit(made.root, "5.3.3", made.broker_conf).above_note
+    assert ("config_not_copied", "config") in {(f.code, f.file) for f in above}, above
 
 
 @pytest.mark.parametrize("release", ["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0"])
