@@ -194,6 +194,49 @@ class Step(StrEnum):
     SET_REPLACED_ASIDE = auto()
     SEE_COMPACTED = auto()
     REMOVE_CRASH_MARKS = auto()  # the checkpoint of DLedger
+    # In place of a repair.
+    NAME_RELEASE = auto()
+    NAME_KNOWN_RELEASE = auto()
+    AUDIT_WITH_OWN = auto()
+    NO_MESSAGE_LEFT = auto()
+    NO_REPAIR_MENDS = auto()
+    NO_REPAIR_GOES = auto()  # why; so for the two that follow
+    NO_REPAIR_OTHER_COPY = auto()
+    NO_REPAIR_NAME_DONOR = auto()
+    # Steps of the answer that no finding has.
+    STOP_BROKER = auto()
+    COPY_LOG = auto()  # the place where broker.conf keeps the log, or ""
+    COPY_WHOLE = auto()
+    COPY_CONFIG = auto()  # what is absent; what a start does not know without it
+    WROTE = auto()  # releases that wrote the copy by its files
+    SET_LINE = auto()  # a sentence on a setting that is unsafe
+    NAME_OWN_CONF = auto()
+    SEEK_TABLES = auto()
+    COPY_COMPACTED = auto()
+    TAKE_OFFSETS = auto()
+    SET_OFFSETS = auto()
+    EMPTY_THIS = auto()  # the copy that is to be master
+    EMPTY_OTHER = auto()  # a copy that is to be a slave
+    MASTER_INSTEAD = auto()  # the other copy; messages that it holds and this one lacks; so for those that follow
+    MASTER_INSTEAD_OF_REFUSED = auto()
+    SAVE_FROM = auto()
+    COMPARE_DIVERGED = auto()
+    COMPARE_FORMS = auto()  # the other copy; messages of two forms
+    ONLY_IF_LATER_ONE_IS_GONE = auto()  # as for MASTER_INSTEAD
+    TAKE_TABLE = auto()  # the file; the copy; entries that this copy lacks, 0 for greater offsets; their noun
+    PUT_TOGETHER = auto()  # what to take, then file and copy of each table
+    START = auto()  # the release; so for those that follow
+    START_MENDING = auto()
+    START_NEW_STORE = auto()
+    START_COPY = auto()
+    START_CHANGED = auto()
+    START_OTHER = auto()
+    CHECK_LOG_END = auto()  # the physical offset at which the log ends
+    CHECK_NEW_STORE = auto()
+    SEND_AGAIN = auto()  # messages that are missing; whether there may be more
+    SEND_GIVEN_UP = auto()  # messages that the repair gives up
+    SEND_ONLY_OTHERS = auto()  # the other copy; messages
+    MORE_STEPS = auto()  # how many are not listed
 
 
 class Overwritten(StrEnum):

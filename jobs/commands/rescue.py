@@ -135,7 +135,7 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
         again = command_line("rescue", (*words, YES, GIVE_UP), named)
         _say(withheld_text(outcome, ways, again, asked.folder))
         return LOST
-    best = recommended(outcome.plan["repair"])
+    best = recommended(outcome)
     if best is None and any(way.consistent for way in ways):
         _say(steps_text("Not rescued: a repair would change nothing of this.", (*_steps(outcome), _page(asked, outcome))))
         return outcome.exit_code

@@ -6,16 +6,15 @@ same command. `ways` makes the section.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schemas.advice import Step
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, AuditOutcome, Row
+from schemas.rows import LOSS, NOTE, AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.broker.settings.config_rules import CONFIG_FILES, DATABASE_TABLES
 from store_io.repair.repair_plan import BROKER, POLICIES
-from store_io.repair.repair_steps import COPY
+from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
 
 HEAL, HEAL_RISK, FIX_CONFIG, EMPTY_CONFIG, FIX_OFFSETS, WITH_EARLIER, DONOR = (
     "--heal", "--heal-risk", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier", "--donor",
@@ -39,6 +38,8 @@ class RepairProposal:
     changes: the new store is anything else than a copy.
     unserved: messages of an earlier life of their queue, which get no entry.
     config_left: why files of config/ are not mended.
+    offsets: positions of consumers, delay levels and timers that it sets back.
+    not_kept: entries in forms of config/ that it does not take.
     """
 
     policy: str
@@ -53,18 +54,29 @@ class RepairProposal:
     unserved: int = 0
     config_left: str = ""
     changes: bool = False
+    offsets: int = 0
+    not_kept: int = 0
 
 
-def proposals(section: Mapping[str, Row] | None) -> list[RepairProposal]:
-    """Return the proposals of plan.json's section `repair`, the recommended one first."""
-    found = [_proposal(policy, section[policy]) for policy in POLICIES if policy in section] if section else []
-    return sorted(found, key=lambda one: (one.refused is not None, -one.kept, one.given_up, one.policy != BROKER))
+def proposals(outcome: AuditOutcome) -> list[RepairProposal]:
+    """Return the proposals of the section `repair` of the outcome's plan, the recommended one first.
+
+    For files of two brokers in one folder that is policy broker: it does not mix the messages of both in the same queues.
+    """
+    section = outcome.plan.get("repair") or {}
+    merged = any(f.code == Code.STORES_MERGED and f.severity == LOSS for f in outcome.findings)
+    found = [_proposal(policy, section[policy]) for policy in POLICIES if policy in section]
+
+    def rank(one: RepairProposal) -> tuple[object, ...]:
+        return one.refused is not None, merged and one.policy != BROKER, -one.kept, one.given_up, one.policy != BROKER
+
+    return sorted(found, key=rank)
 
 
-def recommended(section: Mapping[str, Row] | None) -> RepairProposal | None:
+def recommended(outcome: AuditOutcome) -> RepairProposal | None:
     """Return the proposal that keeps most; if both keep the same, that of the policy which surprises consumers least. None if
     none goes, or none changes anything."""
-    return next((one for one in proposals(section) if one.refused is None and one.changes), None)
+    return next((one for one in proposals(outcome) if one.refused is None and one.changes), None)
 
 
 def _proposal(policy: str, row: Row) -> RepairProposal:
@@ -75,6 +87,8 @@ def _proposal(policy: str, row: Row) -> RepairProposal:
         risk=row["risk"], risk_left=row["risk_left"], unserved=row["unserved"],
         config_left=row["config_left"],
         changes=any(step["action"] != COPY for step in row["steps"]),
+        offsets=sum(step["kept"].get("positions", 0) for step in row["steps"] if step["action"] == CORRECT_OFFSETS),
+        not_kept=sum(form["count"] for file in row["config"] for form in file.get("not_kept", ())),
     )  # fmt: skip
 
 

@@ -143,6 +143,7 @@ def _copy_row(compared: ComparedCopies, number: int) -> Row:
     lacks = compared.lacks(number)
     return {
         "store": copy.name,
+        "location": copy.audit.request.location.root,
         "complete": not copy.audit.gaps.faults,
         "starts": copy.starts_as_it_is,
         "start": copy.log.start if copy.segments else None,

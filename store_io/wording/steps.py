@@ -108,6 +108,48 @@ def _refused(step: str) -> Callable[[str | int], str]:
     return lambda tables: f"{step}, {_BEFORE}: {_OVERWRITTEN[Overwritten(str(tables))]}."
 
 
+def _absent(absent: str | int, unknown: str | int) -> str:
+    return f"{absent} is not in this copy: copy it from the broker, or a start knows no {unknown}."
+
+
+def _copy_log(place: str | int) -> str:
+    folder = place or "the folder of the CommitLog"
+    return f"Copy {folder} from the broker's machine as well, and name that copy with --commitlog."
+
+
+def _later(number: str | int) -> str:
+    return count_text(int(number), "later message")
+
+
+def _messages(number: str | int) -> str:
+    return count_text(int(number), "message")
+
+
+def _holds(holder: str | int, lacks: str | int) -> str:
+    return f"{holder}, which holds {_messages(lacks)} that this copy lacks"
+
+
+def _take_table(file: str | int, holder: str | int, lacks: str | int, noun: str | int) -> str:
+    what = f"what {file} of {holder} shows" if str(file).endswith("/") else f"{file} of {holder}"
+    why = f"this copy lacks {count_text(int(lacks), str(noun))} of those in it" if lacks else "it has the greater offsets"
+    return f"Take {what} first, before this copy becomes master: {why}."
+
+
+def _put_together(what: str | int, *places: str | int) -> str:
+    files = " and ".join(f"{file} of {holder}" for file, holder in zip(places[::2], places[1::2], strict=True))
+    return f"Before this copy becomes master, put together {what} from its own table and {files}."
+
+
+def _send_again(number: str | int, at_least: str | int) -> str:
+    return (
+        f"Send again {'at least ' if at_least else ''}{_messages(number)} that this copy shows and does not hold, unless a step"
+        " above has brought them: their producers may still have them."
+    )
+
+
+EMPTIED = "commitlog/, consumequeue/, index/, checkpoint, and epochFileCheckpoint with its .bak"
+_NO_MORE = "The copy is as it was"
+
 _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.OF_CODE: lambda code: str(CATALOGUE[code].step),
     Step.RAISED_OF_CODE: lambda code: str(CATALOGUE[code].raised_step),
@@ -208,6 +250,69 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.SET_REPLACED_ASIDE: "Set this file aside before a start: a compaction has replaced it, and all other files of the queue"
     " agree without it.",
     Step.SEE_COMPACTED: f"See {Code.COMPACTED_FILES_DIFFER} of the same file.",
+    Step.NAME_RELEASE: "Name the release with --release; no repair command is shown for an assumed one.",
+    Step.NAME_KNOWN_RELEASE: "Name a known release with --release; no repair command is shown for one that is not known.",
+    Step.AUDIT_WITH_OWN: "Audit again with this store's own release and broker.conf; no repair command is shown for those that do"
+    " not fit it.",
+    Step.NO_MESSAGE_LEFT: "No repair brings back what is gone: this copy holds no message to repair from.",
+    Step.NO_REPAIR_MENDS: "No repair changes what was found here.",
+    Step.NO_REPAIR_GOES: f"No repair goes: {{0}}. {_NO_MORE}.",
+    Step.NO_REPAIR_OTHER_COPY: f"No repair goes: {{0}}. {_NO_MORE}; look for another copy of this broker.",
+    Step.NO_REPAIR_NAME_DONOR: f"No repair goes: {{0}}. {_NO_MORE}; look for another copy of this broker, and name one with"
+    " --donor.",
+    Step.STOP_BROKER: "If the broker runs, stop it. If it does not run, do not start it.",
+    Step.COPY_LOG: _copy_log,
+    Step.COPY_WHOLE: "Copy the whole store again from where it came, into a new folder, before anybody starts that broker: what"
+    " is gone from this copy may still be there.",
+    Step.COPY_CONFIG: _absent,
+    Step.WROTE: "Name the broker's own release with --release and audit again: by its files RocketMQ {0} wrote this copy.",
+    Step.SET_LINE: "{0}.",
+    Step.NAME_OWN_CONF: "To be sure, name its broker.conf with --broker-conf and audit again.",
+    Step.SEEK_TABLES: "If config/ is gone, take it from a backup or from another broker of the cluster.",
+    Step.MASTER_INSTEAD: lambda holder, lacks: f"Start {_holds(holder, lacks)}, as master, and make this copy a slave of it.",
+    Step.MASTER_INSTEAD_OF_REFUSED: lambda holder, lacks: f"Start {_holds(holder, lacks)}, as master.",
+    Step.EMPTY_THIS: f"Before this copy becomes a slave of {{0}}, empty it ({EMPTIED}; config/ stays): by its epochs it would"
+    " never copy anything.",
+    Step.EMPTY_OTHER: f"Before {{0}} becomes a slave of this copy, empty that one ({EMPTIED}; config/ stays): by its epochs it"
+    " would never copy anything.",
+    Step.COPY_COMPACTED: "Copy compaction/ from the broker's machine, if it has that folder.",
+    Step.TAKE_OFFSETS: "If another copy of this broker can be had, take config/consumerOffset.json from there.",
+    Step.SET_OFFSETS: "If config/ could not be had, set the offsets of groups with mqadmin resetOffsetByTime before consumers"
+    " come: without that they begin at the end and miss what they had not consumed.",
+    Step.SAVE_FROM: lambda holder, holds: (
+        f"Save what {holder} alone holds, {_messages(holds)}, before this copy becomes master: replicas.json has the ranges."
+    ),
+    Step.COMPARE_DIVERGED: lambda other, lacks: (
+        f"Compare this copy with {other}, which holds {_messages(lacks)} that this copy lacks, before either becomes master:"
+        " replicas.json has what each of them lacks."
+    ),
+    Step.COMPARE_FORMS: lambda other, number: (
+        f"Compare {_messages(number)} in which this copy and {other} differ, by replicas.json, before either is master."
+    ),
+    Step.ONLY_IF_LATER_ONE_IS_GONE: lambda holder, later: (
+        f"Start this copy as master only if {holder}, which holds {_later(later)}, cannot be used."
+    ),
+    Step.TAKE_TABLE: _take_table,
+    Step.PUT_TOGETHER: _put_together,
+    Step.START: "Start RocketMQ {0} on this copy: it loses nothing.",
+    Step.START_MENDING: "Start RocketMQ {0} on this copy: it loses no message that the copy holds, and mends what differs.",
+    Step.START_NEW_STORE: "Start RocketMQ {0} on the repaired store, never on this copy.",
+    Step.START_COPY: "Audit what the steps above have made, and start RocketMQ {0} on it if its answer is start.",
+    Step.START_CHANGED: "Audit again with what was changed, and start RocketMQ {0} if the answer is start.",
+    Step.START_OTHER: "Start RocketMQ {0} on the copy that holds most, once the steps above are done.",
+    Step.CHECK_LOG_END: lambda end: (
+        f"Check after the start that commitLogMaxOffset of mqadmin brokerStatus is no less than {end}: less means that the start"
+        " has cut the log."
+    ),
+    Step.CHECK_NEW_STORE: "Go through the checks of the hand-over page, which the repair writes beside the new store.",
+    Step.SEND_AGAIN: _send_again,
+    Step.SEND_GIVEN_UP: lambda number: (
+        f"Send again what the repair gives up, {_messages(number)}: the files beside the new store name them."
+    ),
+    Step.SEND_ONLY_OTHERS: lambda other, number: (
+        f"Once one copy is master, send again what only the other holds: {other} has {_messages(number)} that this copy lacks."
+    ),
+    Step.MORE_STEPS: lambda number: f"And {count_text(int(number), 'more step')} like these: findings.jsonl has all.",
     Step.REMOVE_CRASH_MARKS: "Remove abort and {0} from the copy before a start: it then cuts nothing and dispatches all of the"
     " log.",
 }

@@ -25,13 +25,14 @@ from jobs.report.pages.sections_on_outcome import (
 )
 from jobs.report.pages.segment_map import map_view
 from jobs.report.pages.watermarks import marks_view
-from jobs.report.texts.commands import words_of
-from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.commands import repair_withheld, words_of
+from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.run_words import exit_words, note_kinds, title_of
 from jobs.report.texts.safety_text import SHAPE_OF, held, judge, verdict_alone, why_it_ends
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import count_text
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOutcome
+from store_io.answer.answers import answer_of
 from store_io.audit.checks.missing_messages import missing_text
 from store_io.audit.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES
@@ -95,7 +96,9 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "premises_head": _premises_head(outcome),
         "why": [reason.sentence for reason in judgement.reasons if not reason.in_verdict],
         "deletions": deleted_files(outcome),
-        "next": next_steps(outcome, words, context.plan, context.to, context.in_use),
+        "answer": answer_of(outcome),
+        "steps": shown_steps(outcome, words, context.plan, context.to, context.in_use),
+        "withheld": repair_withheld(outcome) or context.in_use,
         "acts": ", ".join(f"{a} {count_text(acts[a], 'file or queue', 'files or queues')}" for a in sorted(acts)),
         "lost_messages": lost_messages,
         "lost_bytes": lost_bytes,

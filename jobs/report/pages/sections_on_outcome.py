@@ -132,7 +132,7 @@ def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str,
         "withheld": repair_withheld(outcome) or in_use,
         "unshown": not_shown(words, [("--plan", plan)]) if repairs else "",
         "repairs": repairs,
-        "policies": [_policy(one.policy, planned[one.policy]) for one in proposals(planned) if repairs],
+        "policies": [_policy(one.policy, planned[one.policy]) for one in proposals(outcome) if repairs],
     }
 
 

@@ -13,36 +13,27 @@ from urllib.parse import urlsplit
 from jobs.installation import ENTRY
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text, name_text, printable
-from schemas.advice import Advice, Lack, NotWhole, Step
-from schemas.finding_codes import CATALOGUE, CURED, Code, Part
-from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
+from schemas.advice import Advice, Lack, NotWhole
+from schemas.finding_codes import CATALOGUE, Code, Part
+from schemas.rows import DEFAULT, NAMED, AuditOutcome, Finding
 from schemas.store_names import COMMITLOG
+from store_io.answer.repairs import acts, going, in_place_of_repair, more_than_a_start
 from store_io.audit.healing.judgement import risk_text
-from store_io.audit.outcome.safety import Safety, holds_nothing, lost_of, setting_at_fault, unqueueable
-from store_io.base.exit_codes import DERIVED, LOST
+from store_io.audit.outcome.safety import Safety
 from store_io.base.paths import is_hdfs, is_s3, is_uri
-from store_io.base.wording import clause
 from store_io.repair.proposals import (
-    DONOR,
     FIX_CONFIG,
     FIX_OFFSETS,
     MOST_RISK,
     WITH_EARLIER,
     RepairProposal,
-    config_helps,
-    proposals,
 )
 from store_io.wording import not_whole
-from store_io.wording.steps import advice_text
+from store_io.wording.steps import next_text
 
 if TYPE_CHECKING:
     from jobs.cli.stores import StoreArgument
 
-_UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."
-_UNKNOWN = "Name a known release with --release; no repair command is shown for one that is not known."
-_MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
-NOTHING_MENDS = "No repair changes what was found here."
-NO_MESSAGE = "No repair brings back what is gone: this copy holds no message to repair from."
 _NEW = "new"  # a folder of this machine: a rescue of a store elsewhere asks for one
 RESCUE_FIRST = "Work out a repair by each policy, and see which one keeps more"
 _RANGE = 100  # queue offsets that a query begins with
@@ -173,65 +164,7 @@ def _release_words(release: str, release_from: str) -> tuple[str, ...]:
 
 def repair_withheld(outcome: AuditOutcome) -> str:
     """Say why no command repairs this store although there is something to do. "" if one is shown or nothing is to be done."""
-    if _empties(outcome):
-        return NO_MESSAGE
-    if not _acts(outcome):
-        return NOTHING_MENDS if _going(outcome) else ""
-    if (advice := withheld_by(outcome)) is not None:
-        return advice_text(advice)
-    if outcome.release_from != NAMED:
-        return _UNNAMED if outcome.release_from == DEFAULT else _UNKNOWN
-    if any(premise.kind == DOUBT for premise in outcome.premises):
-        return _MISFIT
-    return no_repair_goes(outcome)
-
-
-def withheld_by(outcome: AuditOutcome) -> Advice | None:
-    """Return what to do in place of a repair, if that is why no command is shown. None for a repair that would change nothing."""
-    return None if _empties(outcome) or not _acts(outcome) else setting_at_fault(outcome) or outcome.no_repair
-
-
-def _empties(outcome: AuditOutcome) -> bool:
-    """Say whether a repair of this store, which differs, would keep no message."""
-    known = outcome.plan.get("broker") is not None and outcome.no_repair is None
-    return outcome.exit_code in (DERIVED, LOST) and known and _nothing_left(outcome)
-
-
-def no_repair_goes(outcome: AuditOutcome) -> str:
-    """Say that a repair by either policy refuses, and why; "" if one goes, or none was worked out."""
-    found = proposals(outcome.plan.get("repair"))
-    if not found or any(one.refused is None or not one.worked_out for one in found):
-        return ""
-    why = "; ".join(dict.fromkeys(clause(str(one.refused)) for one in found))
-    broker = outcome.plan.get("broker") or {}
-    given = any(DONOR in one.options for one in found) or broker.get("dledger") is not None  # or no donor is taken
-    if (broker.get("config") or {}).get("refused_by"):  # the reason says what to do about the file
-        return f"No repair goes: {why}. The copy is as it was."
-    donor = "" if given else ", and name one with --donor"
-    return f"No repair goes: {why}. The copy is as it was; look for another copy of this broker{donor}."
-
-
-def _going(outcome: AuditOutcome) -> list[RepairProposal]:
-    """Return the repairs that go, the recommended one first."""
-    return [one for one in proposals(outcome.plan.get("repair")) if one.refused is None]
-
-
-def _acts(outcome: AuditOutcome) -> bool:
-    """Say whether a repair changes anything.
-
-    Its own steps show that if the plan has them; else the steps of a start and the findings do.
-    """
-    going = _going(outcome)
-    if going:
-        return any(one.changes for one in going)
-    changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    cured = any(f.code in CURED and f.severity != NOTE and not f.has_step(Step.NO_QUEUE) for f in outcome.findings)
-    return changes or cured or config_helps(outcome)
-
-
-def _nothing_left(outcome: AuditOutcome) -> bool:
-    """Say whether a repair would make an empty store."""
-    return not outcome.segment_count or holds_nothing(outcome)
+    return next_text(in_place_of_repair(outcome))
 
 
 def _has_place_beside(store: str) -> bool:
@@ -239,16 +172,13 @@ def _has_place_beside(store: str) -> bool:
     return store.startswith("/") or (is_s3(store) or is_hdfs(store)) and bool(urlsplit(store).path.strip("/"))
 
 
-def copy_again(outcome: AuditOutcome, words: Sequence[str]) -> list[tuple[str, str]]:
-    """Return (what to copy again or to use instead, a command that does it) for all that shows that the copy is not whole.
+def copied_again(lack: NotWhole, words: Sequence[str], unclean: bool) -> tuple[str, str]:
+    """Return (what to copy again or to use instead, a command that does it) for what shows that the copy is not whole.
 
-    A command is "" if none can be written: for a copy that lies elsewhere, or names that no shell can show.
+    The command is "" if none can be written: for a copy that lies elsewhere, or names that no shell can show.
     words: as `store_words` gives them.
+    unclean: the broker was not stopped cleanly.
     """
-    return [_copied_again(lack, words, outcome.unclean) for lack in outcome.not_whole]
-
-
-def _copied_again(lack: NotWhole, words: Sequence[str], unclean: bool) -> tuple[str, str]:
     copy, said = words[0].rstrip("/"), not_whole.step(lack)
     if lack.kind == Lack.OTHER_COPY:
         with_donor: list[tuple[str, object]] = [("--donor", copy)] if lack.own else []
@@ -266,10 +196,20 @@ def _copied_again(lack: NotWhole, words: Sequence[str], unclean: bool) -> tuple[
     else:
         source, target = f"{log}/", f"{copy}/{COMMITLOG}/"
     in_parts = "--commitlog" in words and not whole
+    line = "" if lack.kind == Lack.STORES_MERGED or in_parts else _rsync(source, target)
+    return (f"{said}:", line) if line else (f"{said}.", "")
+
+
+def copy_of_config(advice: Advice, words: Sequence[str]) -> str:
+    """Return the command that copies what is absent of config/ from the broker; "" if none can be written."""
+    absent = str(advice.values[0])
+    return _rsync(f"store/{absent}", f"{words[0].rstrip('/')}/config/")
+
+
+def _rsync(source: str, target: str) -> str:
+    """Return the command that copies from the broker's machine to a folder of this one; "" if none can be written."""
     line = ["rsync", "-a", shell_word(f"{_BROKER}:{source}"), shell_word(target)]
-    if lack.kind == Lack.STORES_MERGED or is_uri(copy) or in_parts or "" in line:
-        return f"{said}.", ""
-    return f"{said}:", " ".join(line)
+    return "" if is_uri(target) or "" in line else " ".join(line)
 
 
 def repair_words(proposal: RepairProposal, words: Sequence[str], plan: str, to: str) -> tuple[str, ...]:
@@ -286,19 +226,19 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str, to: 
     to: the new store; "": beside the copy.
     If an audit did not work the repairs out, the one command is `rescue`, which does.
     """
-    if outcome.plan.get("broker") is None or not outcome.complete or not _acts(outcome) or repair_withheld(outcome):
+    if outcome.plan.get("broker") is None or not outcome.complete or not acts(outcome) or repair_withheld(outcome):
         return []
     if not plan or not (to or _has_place_beside(words[0])):
         return []
     if judge(outcome).kind == Safety.SAFE:
         return []
-    going = _going(outcome)
-    if not going:
+    found = going(outcome)
+    if not found:
         return [(RESCUE_FIRST, command_line("rescue", words, [("--to", to or _NEW)] if is_uri(words[0]) else []))]
     to = to or words[0].rstrip("/") + "-repaired"
     return [
         (f"Repair with {_asked(one)}: {_effect(outcome, one)}", command_line("repair", repair_words(one, words, plan, to), []))
-        for one in going
+        for one in found
     ]
 
 
@@ -320,14 +260,6 @@ def _effect(outcome: AuditOutcome, proposal: RepairProposal) -> str:
 def _mends(outcome: AuditOutcome) -> str:
     starts = (outcome.plan.get("broker") or {}).get("starts")
     return "mends what differs" if starts else "removes what stops the release"
-
-
-def more_than_a_start(outcome: AuditOutcome, proposal: RepairProposal) -> int:
-    """Return how many more messages consumers get after a repair than after a start. 0 if the release does not start."""
-    if not (outcome.plan.get("broker") or {}).get("starts"):
-        return 0
-    after_a_start = outcome.messages - lost_of(outcome)[0]
-    return max(0, proposal.kept - proposal.unserved - unqueueable(outcome) - after_a_start)
 
 
 def effect_clauses(proposal: RepairProposal) -> list[str]:

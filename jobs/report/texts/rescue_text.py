@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from jobs.cli.terminal import Paint, in_columns
 from jobs.report.texts.commands import effect_clauses
 from jobs.report.texts.comparison_words import config_words, lack_words, least_text, lost_text, pair_words
-from jobs.report.texts.next_steps import config_step
+from jobs.report.texts.next_steps import ShownStep
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
-from schemas.advice import Step
+from schemas.answer import StepName
 from schemas.rows import AuditOutcome, Row
+from store_io.answer.answers import answer_of
 from store_io.audit.outcome.safety import as_master, lost_of, setting_that_cuts, timers_lost
 from store_io.repair.proposals import RepairProposal, proposals, recommended
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import Way
-from store_io.wording.steps import next_text
 
 _SENTENCE = 400
 _LABEL = 10
@@ -61,18 +61,22 @@ def compared_text(compared: ComparedDonor) -> str:
     return "".join(f"{_line('Donor' if not number else '', text)}\n" for number, text in enumerate(said))
 
 
-def audit_text(outcome: AuditOutcome, again: Sequence[tuple[str, str]]) -> str:
-    """Return the audit's answer, before any repair. again: what to copy again first, and the command ("" without one)."""
+def audit_text(outcome: AuditOutcome, words: Sequence[str]) -> str:
+    """Return the audit's answer and its steps, before any repair. words: as `store_words` gives them."""
     judged = judge(outcome)
     lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
     lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
-    for step, line in again:
-        lines += [_line("Next", step), *([f"  {'':<{_LABEL}} {line}"] if line else [])]
     lines += [_line("Why" if not number else "", why) for number, why in enumerate(judged.why)]
-    switches = dict.fromkeys(f.next for f in outcome.findings if f.has_step(Step.SWITCH_OFF))
-    lines += [_line("Next", next_text(switch)) for switch in switches]
-    lines += [_line("Next", step) for step in filter(None, [config_step(outcome)])]
     lines += [_line("Compared", text) for text in filter(None, [_other_release(outcome)])]
+    return "\n".join(lines) + "\n"
+
+
+def steps_list(outcome: AuditOutcome, steps: Sequence[ShownStep]) -> str:
+    """Return the answer and its steps, in their order."""
+    lines = [_line("Answer", answer_of(outcome))]
+    for number, step in enumerate(steps, 1):
+        lines += [_line("Next" if number == 1 else "", f"{number}. {step.name}: {step.text}")]
+        lines += [f"  {'Repair' if step.name == StepName.REPAIR else '':<{_LABEL}} {step.command}"] if step.command else []
     return "\n".join(lines) + "\n"
 
 
@@ -98,7 +102,7 @@ def donor_text(problem: str) -> str:
 
 def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
     """Return the ways beside one another, and a plain start."""
-    return _ways_text(outcome, ways, recommended(outcome.plan.get("repair")))
+    return _ways_text(outcome, ways, recommended(outcome))
 
 
 def _ways_text(outcome: AuditOutcome, ways: Sequence[Way], best: RepairProposal | None) -> str:
@@ -194,7 +198,7 @@ def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool
 
 def _why(outcome: AuditOutcome) -> str:
     """Return why the first proposal is recommended, and what it does and leaves out, clauses."""
-    best, other = proposals(outcome.plan["repair"])
+    best, other = proposals(outcome)
     return "; ".join([_why_this_policy(outcome, best, other), *effect_clauses(best)])
 
 

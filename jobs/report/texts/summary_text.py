@@ -5,7 +5,6 @@ It also says what differs, and what to do next. A fleet has one line per store, 
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from itertools import accumulate
 from jobs.cli.stores import RESULT
 from jobs.cli.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint, code_colour, fold_width
 from jobs.report.files.result_files import RunInfo, groups_of
-from jobs.report.texts.commands import closer_look, closer_withheld, effect_clauses, more_than_a_start, words_of
+from jobs.report.texts.commands import closer_look, closer_withheld, words_of
 from jobs.report.texts.comparison_words import (
     ComparedLine,
     choice_words,
@@ -26,7 +25,7 @@ from jobs.report.texts.comparison_words import (
     setting_lines,
 )
 from jobs.report.texts.finding_words import finding_groups
-from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.run_words import (
     assumed_words,
     broker_name_of,
@@ -39,24 +38,23 @@ from jobs.report.texts.run_words import (
 from jobs.report.texts.safety_text import SHORT, held, judge, lower, most_dangerous_first, timer_words, verdict_alone, why_it_ends
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
+from schemas.answer import StepName
 from schemas.finding_codes import Code
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
+from store_io.answer.answers import answer_of
 from store_io.audit.checks.missing_messages import missing_text
 from store_io.audit.outcome.safety import (
     Safety,
-    counted,
     end_of_log,
     is_emptied,
     lacks_of,
     lost_of,
     named_notes,
-    setting_that_cuts,
     settings_at_odds,
 )
 from store_io.audit.outcome.verdict import names_first_gap
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
-from store_io.repair.proposals import recommended
 from store_io.wording.refusals import refusal_sentence
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
@@ -68,7 +66,7 @@ _WIDTH = 120  # characters of a line of ours at most; paths and commands are nev
 _STORES = 50  # of a fleet with a line each; of those that are safe to start, fewer
 _SAFE_STORES = 10
 _INDENT = 13  # where a row's text begins
-_SOME_FILE = re.compile(r"\bthis (queue|index file|message|range|group|file|link)\b")  # a step that has to say which
+_STEP = 800  # characters of a step
 _NUMBER = 11  # a count at the start of a line, with the gap after it
 
 
@@ -130,6 +128,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str,
     lines = [paint(BOLD + CODE_COLOUR[outcome.exit_code], head)]
     for premise in outcome.premises:
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
+    lines += [_row("Answer", answer_of(outcome)), *_next(outcome, words or words_of(outcome), plan, in_use)]
     lines += _rows("Verdict", printable(verdict_alone(outcome)))
     further = outcome.incomplete[1 if names_first_gap(outcome) else 0 :]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(further[:_LINES])]
@@ -147,7 +146,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str,
         lines.append(_row("Missing", f"{paint(RED, missing_text(outcome.missing))} {what}"))
     lines += _compared(outcome, paint)
     lines += _differences(outcome, paint)
-    lines += _next(outcome, words or words_of(outcome), plan, in_use)
+    lines += _closer(outcome, words or words_of(outcome))
     size = f"{count_text(outcome.segment_count, 'segment')}, {held(outcome)}"
     if outcome.messages:
         size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
@@ -261,68 +260,25 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
     return lines
 
 
-def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -> list[str]:
-    """Say what to do, with the files of each step, and the commands that repair and that look closer.
-
-    The step that keeps most comes first.
-    """
-    steps = next_steps(outcome, words, plan, in_use=in_use)
-    if steps.nothing:
-        return [*_rows("Next", printable(steps.nothing)), *_closer(outcome, words)]
-    lines: list[str] = []
-    for step, command in steps.again:
-        lines += _rows("" if lines else "Next", printable(step), 2) + ([_row("", command)] if command else [])
-    lines += _rows("" if lines else "Next", steps.first, 2) if steps.first else []
-    judgement = judge(outcome)
-    if judgement.kind == Safety.GONE:
-        lines += [line for why in judgement.why for line in _rows("" if lines else "Next", printable(why), 2)]
-    repair = _rows("" if lines else "Next", _run_the_repair(outcome), 2) if steps.repairs and not steps.optional else []
-    lines += [] if outcome.not_whole else repair
-    for step, files in steps.others[:_LINES]:
-        text = printable(step)
-        if _SOME_FILE.search(step):
-            where = printable(files[0], 80) if len(files) == 1 else count_text(len(files), "file")
-            text = f"{text.rstrip('.')} ({where})."
-        lines += _rows("" if lines else "Next", text, 2)
-    lines += _more(len(steps.others) - _LINES, "step")
-    lines += repair if outcome.not_whole else []
-    lines += _rows("Repair", printable(steps.withheld)) if steps.withheld else []
-    lines += _rows("Repair", steps.unshown) if steps.unshown else [_row("Repair", command) for _, command in steps.repairs[:1]]
-    return lines + _closer(outcome, words, steps.unshown)
+def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -> Iterator[str]:
+    """Yield the steps in their order, each with its command."""
+    for number, step in enumerate(shown_steps(outcome, words, plan, in_use=in_use), 1):
+        yield from _rows("" if number > 1 else "Next", printable(f"{number}. {step.name}: {step.text}", _STEP), 3)
+        if step.command:
+            yield _row("Repair" if step.name == StepName.REPAIR else "", step.command)
 
 
-def _closer(outcome: AuditOutcome, words: Sequence[str], said: str = "") -> list[str]:
+def _closer(outcome: AuditOutcome, words: Sequence[str]) -> list[str]:
     """Return the command that shows more of the most severe finding, or why there is none.
 
     A note that the verdict names counts as well.
-    said: a reason that was given before.
     """
     serious = [f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity]
     looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in (*serious, *named_notes(outcome)))
     command, withheld = next(filter(any, looks), ("", ""))
-    if command or withheld in ("", said):
+    if command or not withheld:
         return [_row("Closer", command)] if command else []
     return _rows("Closer", withheld)
-
-
-def _run_the_repair(outcome: AuditOutcome) -> str:
-    """Return the sentence about the Repair line."""
-    last = "Only if none of this can be had, run"
-    run = f"{last if outcome.not_whole else 'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it"
-    best = recommended(outcome.plan.get("repair"))
-    if best is None:
-        return f"{run} works out a repair by each policy, and recommends the one that keeps most."
-    more = more_than_a_start(outcome, best) - best.healed
-    all_of_them = "the" if best.kept == 1 else "all" if best.kept == outcome.messages + best.healed else ""
-    kept = f"keeps {all_of_them} {count_text(best.kept, 'message')}".replace("  ", " ")
-    if not (outcome.plan.get("broker") or {}).get("starts"):
-        does = f"{kept} and removes what stops the release"
-    elif more > 0:
-        cuts = lost_of(outcome)[0] > counted(outcome, Code.BROKER_SKIPS_MESSAGES)
-        does = f"keeps the {count_text(more, 'message')} that a start would {'cut' if cuts else 'lose'}"
-    else:
-        does = f"{kept} and mends what differs" if best.kept else "mends what differs"
-    return f"{run} {'; '.join([does, *effect_clauses(best)])}."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,0 +1,5 @@
+"""The one answer about a copy, and the list of steps: pure functions of an outcome. All that people read renders these.
+
+* `answers`: which of the eight answers holds. `steps`: what to do, what can lose nothing first.
+* `repairs`: whether a repair goes and changes anything, and what to do if none does.
+"""

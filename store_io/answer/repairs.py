@@ -1,0 +1,74 @@
+"""Whether a repair of a copy goes and changes anything, and what to do in its place if none does."""
+
+from __future__ import annotations
+
+from schemas.advice import Advice, Step
+from schemas.finding_codes import CURED
+from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
+from store_io.audit.outcome.safety import holds_nothing, lost_of, setting_at_fault, unqueueable
+from store_io.base.exit_codes import DERIVED, LOST
+from store_io.base.wording import clause
+from store_io.repair.proposals import DONOR, RepairProposal, config_helps, proposals
+
+
+def going(outcome: AuditOutcome) -> list[RepairProposal]:
+    """Return the repairs that go, the recommended one first. None if the audit worked none out."""
+    return [one for one in proposals(outcome) if one.refused is None]
+
+
+def acts(outcome: AuditOutcome) -> bool:
+    """Say whether a repair changes anything: by its own steps if the plan has them, else by a start's steps and the findings."""
+    found = going(outcome)
+    if found:
+        return any(one.changes for one in found)
+    changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
+    cured = any(f.code in CURED and f.severity != NOTE and not f.has_step(Step.NO_QUEUE) for f in outcome.findings)
+    return changes or cured or config_helps(outcome)
+
+
+def empties(outcome: AuditOutcome) -> bool:
+    """Say whether a repair of this store, which differs, would keep no message."""
+    known = outcome.plan.get("broker") is not None and outcome.no_repair is None
+    nothing_left = not outcome.segment_count or holds_nothing(outcome)
+    return outcome.exit_code in (DERIVED, LOST) and known and nothing_left
+
+
+def in_place_of_repair(outcome: AuditOutcome) -> Advice | None:
+    """Return what to do if no repair is offered although something differs. None if one is offered, or nothing is to be done."""
+    if empties(outcome):
+        return Advice(Step.NO_MESSAGE_LEFT)
+    if not acts(outcome):
+        return Advice(Step.NO_REPAIR_MENDS) if going(outcome) else None
+    if (advice := by_cause(outcome)) is not None:
+        return advice
+    if outcome.release_from != NAMED:
+        return Advice(Step.NAME_RELEASE if outcome.release_from == DEFAULT else Step.NAME_KNOWN_RELEASE)
+    if any(premise.kind == DOUBT for premise in outcome.premises):
+        return Advice(Step.AUDIT_WITH_OWN)
+    return none_goes(outcome)
+
+
+def by_cause(outcome: AuditOutcome) -> Advice | None:
+    """Return what to do in place of a repair by the copy's settings or kind; None if neither forbids one."""
+    return None if empties(outcome) or not acts(outcome) else setting_at_fault(outcome) or outcome.no_repair
+
+
+def none_goes(outcome: AuditOutcome) -> Advice | None:
+    """Return that a repair by either policy refuses, and why; None if one goes, or none was worked out."""
+    found = proposals(outcome)
+    if not found or any(one.refused is None or not one.worked_out for one in found):
+        return None
+    why = "; ".join(dict.fromkeys(clause(str(one.refused)) for one in found))
+    broker = outcome.plan.get("broker") or {}
+    given = any(DONOR in one.options for one in found) or broker.get("dledger") is not None  # or no donor is taken
+    if (broker.get("config") or {}).get("refused_by"):  # the reason says what to do about the file
+        return Advice(Step.NO_REPAIR_GOES, (why,))
+    return Advice(Step.NO_REPAIR_OTHER_COPY if given else Step.NO_REPAIR_NAME_DONOR, (why,))
+
+
+def more_than_a_start(outcome: AuditOutcome, proposal: RepairProposal) -> int:
+    """Return how many more messages consumers get after a repair than after a start. 0 if the release does not start."""
+    if not (outcome.plan.get("broker") or {}).get("starts"):
+        return 0
+    after_a_start = outcome.messages - lost_of(outcome)[0]
+    return max(0, proposal.kept - proposal.unserved - unqueueable(outcome) - after_a_start)

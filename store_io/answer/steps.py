@@ -1,0 +1,369 @@
+"""Decides what to do about a copy, in which order: first what costs nothing, last what gives something up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from schemas.advice import Advice, Lack, NotWhole, Step
+from schemas.answer import Answer, AnswerStep, GivesUp, StepName
+from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
+from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of
+from store_io.answer.repairs import acts, going, in_place_of_repair
+from store_io.audit.outcome.safety import (
+    LOGS_APART,
+    AsMaster,
+    Start,
+    config_absent,
+    config_unknown,
+    decide,
+    end_of_log,
+    holds_nothing,
+    is_emptied,
+    named_notes,
+    never_joins,
+)
+from store_io.repair.proposals import FIX_CONFIG, recommended
+
+MOST_STEPS = 8  # of one name
+LATER_MOMENTS = (Lack.ZEROS, Lack.QUEUES_LATER)  # of a copy that was made while the broker ran
+_IN_THE_LOG = (Lack.SEGMENTS_BETWEEN, Lack.SEGMENTS_AT_END, *LATER_MOMENTS, Lack.LOG_ELSEWHERE)
+_NAMES: Mapping[StepName, Sequence[Step]] = {
+    StepName.COPY: (Step.COPY_AGAIN_IF_LIVE, Step.LOOK_AT_FOLDER),
+    StepName.OTHER: (
+        Step.OTHER_COPY, Step.OTHER_COPY_OR_HEAL, Step.OTHER_COPY_ALONE, Step.SEEK_LAST_MESSAGE, Step.SEEK_LAST_MESSAGE_ALONE,
+        Step.SEEK_SEGMENT, Step.SEEK_SEGMENT_ALONE, Step.SEEK_LOG_END, Step.SEEK_INDEXED_MESSAGES, Step.SEEK_HEADERS,
+        Step.LOOK_AT_ORIGIN, Step.NO_LEDGER_REPAIR, Step.NO_COMPACTED_REPAIR, Step.NO_DOUBLE_WRITE_REPAIR,
+        Step.NO_DATABASE_REPAIR, Step.RESTORE, Step.RESTORE_OR_FIX, Step.RESTORE_TABLES, Step.RESTORE_TOPICS,
+    ),
+    StepName.CHANGE: (
+        Step.CORRECT_LINE, Step.ADD_LINE, Step.READ_WITH_LINES, Step.SWITCH_OFF, Step.OWN_CONF, Step.OWN_CONF_OR_NONE,
+        Step.CORRECT_NAMES, Step.NAME_CONF, Step.MAKE_MASTER, Step.ROCKSDB_TIMERS, Step.SPLIT_SEGMENTS,
+        Step.REMOVE_CRASH_MARKS,
+    ),
+    StepName.REPAIR: (
+        Step.REBUILD_QUEUE, Step.REBUILD_DATABASE, Step.REBUILD_OTHER_KIND, Step.REBUILD_INDEX, Step.REBUILD_TABLES,
+        Step.REBUILD_TIMERS, Step.WRITE_CHECKPOINT, Step.WRITE_EPOCHS, Step.SALVAGE, Step.LEAVE_OUT, Step.REMOVE_FILE,
+        Step.CORRECT_OFFSETS, Step.FIX_OFFSETS, Step.TAKE_OVER, Step.TAKE_OVER_OR_COPY, Step.TAKE_OVER_OR_EXPORT,
+        Step.TAKE_FORM, Step.REMOVE_COUNTERS,
+    ),
+    StepName.RESEND: (Step.NO_QUEUE,),
+}  # fmt: skip
+_NAME_OF = {step: name for name, steps in _NAMES.items() for step in steps}
+_NO_STEP = (Step.NOTHING, Step.STARTS_DISPATCH, Step.SEE_COMPACTED)
+_WRITES_TABLES = (Step.RESTORE_OR_FIX, Step.TAKE_OVER, Step.TAKE_OVER_OR_COPY, Step.TAKE_OVER_OR_EXPORT, Step.TAKE_FORM)
+# Codes whose own step is none of `_NAMES`: what that step is. All others are conditions.
+_OF_CODES: Mapping[StepName, Sequence[Code]] = {
+    StepName.COPY: (Code.SEGMENT_WRONG_SIZE,),
+    StepName.OTHER: (
+        Code.MESSAGE_HEADER_ODD, Code.MESSAGE_DISPUTED, Code.COPY_OF_SLAVE, Code.TOPIC_NOT_IN_TABLE,
+        Code.CONFIG_TABLE_LOST, Code.OPENED_DATABASE_DAMAGED, Code.CONFIG_DAMAGED, Code.LEDGER_ENTRIES_MISSING,
+    ),
+    StepName.CHANGE: (Code.MESSAGES_NOT_READ, Code.IDENTITY_DIFFERS, Code.COMPACTED_TOPIC_UNSERVED),
+}  # fmt: skip
+_NAME_OF_CODE = {code: name for name, codes in _OF_CODES.items() for code in codes}
+_SAYS_MORE = (  # (a step, one that says all of it and more)
+    (Advice(Step.OTHER_COPY), Advice(Step.OTHER_COPY_OR_HEAL)),
+    (Advice(Step.OWN_CONF), Advice(Step.OWN_CONF_OR_NONE)),
+    (CATALOGUE[Code.TOPIC_NOT_IN_TABLE].next, Advice(Step.CREATE_TOPICS_DELETE_NONE)),
+)
+_ONE_HEALED = (Code.COMMITLOG_FOREIGN, Code.QUEUE_OFFSET_WRONG, Code.QUEUE_OFFSET_BACK)  # one change makes them right
+_REPLACED = (Code.LIVE_COPY, Code.QUEUES_COPIED_LATER, Code.CONFIG_NOT_COPIED, Code.STORES_MERGED, Code.COPY_IS_BEHIND)
+
+
+def steps_of(outcome: AuditOutcome) -> list[AnswerStep]:
+    """Return the steps for a copy, each name's together in the order of `StepName`. Those that it does not need are left out."""
+    return _Steps(outcome).listed()
+
+
+class _Steps:
+    """Puts the steps of one outcome together."""
+
+    def __init__(self, outcome: AuditOutcome):
+        self._outcome = outcome
+        self._answer, self._decision = answer_of(outcome), decide(outcome)
+        self._repair = recommended(outcome)
+        self._found = self._of_findings()
+
+    def listed(self) -> list[AnswerStep]:
+        found = [
+            *self._stop(), *self._copy(), *self._other(), *self._change(), *self._repairs(), *self._conditions(),
+            *self._start(), *self._check(), *self._resend(),
+        ]  # fmt: skip
+        return [step for name in StepName for step in _bounded([one for one in found if one.name == name])]
+
+    # ---- what findings say ---------------------------------------------------------------------------------------------
+
+    def _of_findings(self) -> dict[StepName, list[AnswerStep]]:
+        """Return the next steps of findings by name, each once with its files, those of the gravest findings first."""
+        steps: dict[tuple[StepName, Advice], dict[str, None]] = {}
+        for finding in self._serious():
+            advice = finding.next
+            if advice is not None and (name := self._name_of(finding)) is not None:
+                steps.setdefault((name, self._fitting(advice)), {}).setdefault(finding.file)
+        for less, more in _SAYS_MORE:
+            for name in StepName:
+                if (name, less) in steps and (name, more) in steps:
+                    steps[name, more].update(steps.pop((name, less)))
+        found: dict[StepName, list[AnswerStep]] = {}
+        for (name, advice), files in steps.items():
+            found.setdefault(name, []).append(AnswerStep(name, advice, tuple(filter(None, files))))
+        return found
+
+    def _serious(self) -> Iterator[Finding]:
+        """Yield findings whose step somebody may have to take: of files that were not opened first, notes that are named last."""
+        outcome = self._outcome
+        unread = {gap.path for gap in outcome.gaps if gap.path}
+        rows = [f for f in outcome.findings if f.code in CATALOGUE]
+        yield from (f for f in rows if CATALOGUE[f.code].unread and f.file in unread)
+        for severity in (LOSS, REBUILDABLE):
+            yield from (f for f in rows if f.severity == severity)
+        if self._answer != Answer.NOT_KNOWN:
+            yield from named_notes(outcome)
+
+    def _name_of(self, finding: Finding) -> StepName | None:
+        """Return the name of a finding's step; None if nothing is to be done, or another step says it."""
+        advice = finding.next
+        assert advice is not None
+        if advice.step in _NO_STEP or finding.code in _REPLACED:
+            perhaps = advice.step == Step.COPY_AGAIN_IF_LIVE and not self._outcome.not_whole
+            return StepName.COPY if perhaps else None
+        if holds_nothing(self._outcome) and (finding.code == Code.SEGMENT_MISSING or advice.step in WITHOUT_DONOR):
+            return None  # a donor gives it nothing
+        if advice.step in (Step.OF_CODE, Step.RAISED_OF_CODE):
+            return self._name_of_code(finding)
+        name = _NAME_OF.get(advice.step, StepName.CONDITION)
+        if advice.step in _WRITES_TABLES and self._writes_tables:
+            return None if advice.step == Step.RESTORE_OR_FIX and finding.severity == NOTE else _kept(advice, name)
+        if advice.step == Step.MAKE_MASTER:
+            return self._of_slave(name)
+        return name
+
+    def _name_of_code(self, finding: Finding) -> StepName | None:
+        """Return the name of a step that only findings of this code have."""
+        if finding.next in BY_A_REPAIR:
+            return StepName.REPAIR
+        if finding.code in _ONE_HEALED and finding.count == 1 and self._repair is not None and self._repair.healed:
+            return None
+        return _NAME_OF_CODE.get(finding.code, StepName.CONDITION)
+
+    def _of_slave(self, name: StepName) -> StepName | None:
+        """Return the name of the step that makes a master of a slave's copy."""
+        if self._answer == Answer.OTHER_COPY:
+            return None  # another copy is to be started
+        return StepName.CONDITION if self._answer in (Answer.START, Answer.START_MENDS, Answer.EMPTY) else name
+
+    def _fitting(self, advice: Advice) -> Advice:
+        """Return the advice without what the recommended repair does not do."""
+        if advice.step == Step.RESTORE_OR_FIX and going(self._outcome) and not self._writes_tables:
+            return Advice(Step.RESTORE)
+        if advice.step == Step.OTHER_COPY_OR_HEAL and self._repair is not None and self._repair.healed:
+            return Advice(Step.OTHER_COPY)
+        return advice
+
+    @property
+    def _writes_tables(self) -> bool:
+        return any(FIX_CONFIG in one.options for one in going(self._outcome))
+
+    # ---- one name after the other --------------------------------------------------------------------------------------
+
+    def _stop(self) -> Iterator[AnswerStep]:
+        if any(lack.kind in LATER_MOMENTS for lack in self._outcome.not_whole):
+            yield AnswerStep(StepName.STOP, Advice(Step.STOP_BROKER))
+
+    def _copy(self) -> Iterator[AnswerStep]:
+        outcome = self._outcome
+        for gap in outcome.gaps:
+            if gap.cause in LOG_KEPT_ELSEWHERE:
+                yield AnswerStep(StepName.COPY, Advice(Step.COPY_LOG, (gap.values[0],)))
+        if self._decision.alone == Start.EMPTY or is_emptied(outcome):
+            yield from [AnswerStep(StepName.COPY, Advice(Step.COPY_WHOLE))] if is_emptied(outcome) else []
+        if not self._donor_holds_all:
+            yield from (_of_lack(StepName.COPY, lack) for lack in outcome.not_whole if lack.kind != Lack.OTHER_COPY)
+        absent = config_absent(outcome)
+        if absent and not any(lack.kind in (Lack.NO_CONFIG, Lack.LOG_ELSEWHERE) for lack in outcome.not_whole):
+            yield AnswerStep(StepName.COPY, Advice(Step.COPY_CONFIG, (absent, config_unknown(outcome))))
+        if any(f.code == Code.COMPACTED_TOPIC_UNSERVED and f.severity == LOSS for f in outcome.findings):
+            yield AnswerStep(StepName.COPY, Advice(Step.COPY_COMPACTED))
+        if self._ends_torn() and not outcome.not_whole:
+            yield AnswerStep(StepName.COPY, Advice(Step.COPY_AGAIN_IF_LIVE))
+        yield from (step for step in self._found.get(StepName.COPY, ()) if step.what != Advice(Step.COPY_AGAIN_IF_LIVE))
+
+    def _ends_torn(self) -> bool:
+        """Say whether queues lead beyond the log of a broker that was not stopped cleanly, or the copy shows as much."""
+        outcome, end = self._outcome, self._outcome.log_end
+        lost = (f.phy_offset for f in outcome.findings if f.code == Code.MESSAGE_LOST and f.severity == LOSS)
+        beyond = outcome.unclean and end is not None and any(at is not None and at >= end for at in lost)
+        return beyond or any(step.what == Advice(Step.COPY_AGAIN_IF_LIVE) for step in self._found.get(StepName.COPY, ()))
+
+    def _other(self) -> Iterator[AnswerStep]:
+        outcome, lacking = self._outcome, self._decision.lacking
+        kinds = {lack.kind for lack in outcome.not_whole}
+        yield from (_of_lack(StepName.OTHER, lack) for lack in outcome.not_whole if lack.kind == Lack.OTHER_COPY)
+        if Lack.LOG_ELSEWHERE in kinds or self._donor_holds_all:
+            return
+        if lacking is not None and not lacking.earlier:
+            yield AnswerStep(StepName.OTHER, _in_place(lacking, outcome.replicas))
+        if lacking is None or lacking.best:
+            yield from (AnswerStep(StepName.OTHER, advice) for advice in _tables(outcome.replicas, outcome.name))
+        found = self._found.get(StepName.OTHER, [])
+        if Lack.NO_CONFIG in kinds:
+            yield AnswerStep(StepName.OTHER, Advice(Step.SEEK_TABLES))
+        if any(f.code == Code.CONSUMER_OFFSETS_EMPTY and f.severity != NOTE for f in outcome.findings):
+            yield AnswerStep(StepName.OTHER, Advice(Step.TAKE_OFFSETS))
+        if Lack.STORES_MERGED in kinds:
+            return  # what findings say follows from that
+        if kinds & set(_IN_THE_LOG) and not any(step.what in _SEEKS for step in found):
+            yield AnswerStep(StepName.OTHER, Advice(Step.OTHER_COPY_ALONE))
+        if outcome.no_repair is not None and acts(outcome) and self._answer != Answer.CHANGE:
+            yield AnswerStep(StepName.OTHER, outcome.no_repair)
+        yield from (step for step in found if step.what != outcome.no_repair)
+
+    def _change(self) -> Iterator[AnswerStep]:
+        if self._outcome.written_by:
+            yield AnswerStep(StepName.CHANGE, Advice(Step.WROTE, (self._outcome.written_by,)))
+        refusal = self._outcome.refusal
+        line = refusal.correct_line if refusal is not None else None
+        yield from [AnswerStep(StepName.CHANGE, line)] if line is not None else []
+        yield from (step for step in self._found.get(StepName.CHANGE, ()) if step.what != line)
+
+    def _repairs(self) -> Iterator[AnswerStep]:
+        """Yield the recommended repair, or why none is offered."""
+        outcome = self._outcome
+        elsewhere = any(lack.kind == Lack.LOG_ELSEWHERE for lack in outcome.not_whole)
+        if self._answer not in (Answer.REPAIR, Answer.COPY_AGAIN) or self._donor_holds_all or elsewhere:
+            return
+        if (instead := in_place_of_repair(outcome)) is not None:
+            if instead != outcome.no_repair and instead.step not in (Step.NO_REPAIR_MENDS, Step.NO_MESSAGE_LEFT):
+                yield AnswerStep(StepName.REPAIR, instead)
+        elif outcome.plan.get("broker") is not None and outcome.complete and acts(outcome):
+            yield AnswerStep(StepName.REPAIR, gives_up=self._gives_up())
+
+    def _gives_up(self) -> GivesUp | None:
+        best = self._repair
+        return None if best is None else GivesUp(best.given_up, best.offsets, entries=best.not_kept)
+
+    def _conditions(self) -> Iterator[AnswerStep]:
+        lacking, outcome = self._decision.lacking, self._outcome
+        if lacking is not None and lacking.earlier:
+            holder = _place(outcome.replicas, lacking.holder)
+            yield AnswerStep(StepName.CONDITION, Advice(Step.ONLY_IF_LATER_ONE_IS_GONE, (holder, lacking.lacks)))
+        if lacking is not None and lacking.refused and not lacking.best:
+            yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_THIS, (_place(outcome.replicas, lacking.holder),)))
+        for place in self._never_join():
+            yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_OTHER, (place,)))
+        if any(lack.kind == Lack.NO_CONFIG for lack in outcome.not_whole):
+            yield AnswerStep(StepName.CONDITION, Advice(Step.SET_OFFSETS))
+        yield from self._found.get(StepName.CONDITION, ())
+        yield from (AnswerStep(StepName.CONDITION, Advice(Step.SET_LINE, (change,))) for change in outcome.unsafe_settings)
+        if outcome.settings_from == DEFAULT and self._answer in (Answer.START, Answer.EMPTY):
+            yield AnswerStep(StepName.CONDITION, Advice(Step.NAME_OWN_CONF))
+
+    def _never_join(self) -> Iterator[str]:
+        """Yield the places of copies that, as slaves of this one, would never copy anything."""
+        group, name = self._outcome.replicas, self._outcome.name
+        if group.get("best") != name:
+            return
+        others = (row["store"] for row in group["copies"] if row["store"] != name)
+        yield from (_place(group, other) for other in others if never_joins(group, other, name))
+
+    def _start(self) -> Iterator[AnswerStep]:
+        outcome, answer = self._outcome, self._answer
+        if answer == Answer.NOT_KNOWN or is_emptied(outcome) or self._decision.start in NOT_DECIDED:
+            return
+        lacking = self._decision.lacking
+        if lacking is not None and not lacking.earlier and (lacking.diverged_from or lacking.undecided) and not lacking.best:
+            return
+        kinds = {lack.kind for lack in outcome.not_whole}
+        step = {
+            Answer.COPY_AGAIN: Step.START_COPY,
+            Answer.OTHER_COPY: Step.START_OTHER,
+            Answer.CHANGE: Step.START_CHANGED,
+            Answer.REPAIR: Step.START_NEW_STORE,
+            Answer.START_MENDS: Step.START_MENDING,
+        }.get(answer, Step.START)
+        if Lack.LOG_ELSEWHERE not in kinds:
+            yield AnswerStep(StepName.START, Advice(step, (outcome.release,)))
+
+    def _check(self) -> Iterator[AnswerStep]:
+        if not any(True for _ in self._start()):
+            return
+        if any(step.gives_up is not None or step.what is None for step in self._repairs()):
+            yield AnswerStep(StepName.CHECK, Advice(Step.CHECK_NEW_STORE))
+        elif self._answer == Answer.START_MENDS:
+            yield AnswerStep(StepName.CHECK, Advice(Step.CHECK_LOG_END, (end_of_log(self._outcome.plan["broker"]),)))
+
+    def _resend(self) -> Iterator[AnswerStep]:
+        outcome, lacking = self._outcome, self._decision.lacking
+        yield from self._found.get(StepName.RESEND, ())
+        if lacking is not None and lacking.diverged_from:
+            other = _place(outcome.replicas, lacking.diverged_from)
+            yield AnswerStep(StepName.RESEND, Advice(Step.SEND_ONLY_OTHERS, (other, lacking.lacks)))
+            return
+        given = next((step.gives_up for step in self._repairs() if step.gives_up is not None), None)
+        if given is not None:
+            yield from [AnswerStep(StepName.RESEND, Advice(Step.SEND_GIVEN_UP, (given.messages,)))] if given.messages else []
+        elif self._answer == Answer.START_MENDS and outcome.missing:
+            missing = outcome.missing["messages"], int(outcome.missing["at_least"])
+            yield AnswerStep(StepName.RESEND, Advice(Step.SEND_AGAIN, missing))
+
+    @property
+    def _donor_holds_all(self) -> bool:
+        return any(lack.kind == Lack.OTHER_COPY and not lack.own for lack in self._outcome.not_whole)
+
+
+_SEEKS = tuple(Advice(step) for step in (*WITHOUT_DONOR, *WITHOUT_DONOR.values(), Step.SEEK_LOG_END))
+
+
+def _kept(advice: Advice, name: StepName) -> StepName | None:
+    """Return the name of a step that a repair with --fix-config does, too: what another copy has is still better."""
+    return name if advice.step == Step.RESTORE_OR_FIX else None
+
+
+def _of_lack(name: StepName, lack: NotWhole) -> AnswerStep:
+    return AnswerStep(name, lack, (lack.file,))
+
+
+def _in_place(lacking: AsMaster, group: Row) -> Advice:
+    """Return the step for a copy that lacks messages of its group and is no clean earlier moment of another."""
+    if lacking.undecided:
+        return Advice(Step.COMPARE_FORMS, (_place(group, lacking.diverged_from), lacking.undecided))
+    if lacking.diverged_from:
+        return Advice(Step.COMPARE_DIVERGED, (_place(group, lacking.diverged_from), lacking.lacks))
+    holder = _place(group, lacking.holder)
+    if lacking.best:
+        return Advice(Step.SAVE_FROM, (holder, lacking.holds))
+    return Advice(Step.MASTER_INSTEAD_OF_REFUSED if lacking.refused else Step.MASTER_INSTEAD, (holder, lacking.lacks))
+
+
+def _place(group: Row, name: str) -> str:
+    """Return where a copy of the group lies, so that it can be opened; its name if that is not known."""
+    return str(next((row.get("location") or name for row in group.get("copies", ()) if row["store"] == name), name))
+
+
+def _tables(group: Row, store: str) -> Iterator[Advice]:
+    """Yield which tables of config/ to take from other copies before this copy becomes master."""
+    relations = {frozenset((pair["left"], pair["right"])): pair["relation"] for pair in group.get("pairs", ())}
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for row in group.get("config", ()):
+        names = row["table"] in ("topics", "groups")
+        if row["store"] == store and (names or relations.get(frozenset((store, row["holder"]))) not in LOGS_APART):
+            tables.setdefault(row["table"], []).append(row)
+    for table, rows in tables.items():
+        lesser = {row["store"] for row in group["config"] if row["table"] == table}
+        most = next((row for row in rows if row["holder"] not in lesser), None)  # it has all that any copy has
+        if most is None:
+            places = [text for row in rows for text in (row["holder_file"], _place(group, row["holder"]))]
+            yield Advice(Step.PUT_TOGETHER, ("the greatest of each offset" if "offsets" in table else f"all {table}", *places))
+            continue
+        lacks = 0 if "offsets" in table else most["lacks"]
+        yield Advice(Step.TAKE_TABLE, (most["holder_file"], _place(group, most["holder"]), lacks, table.removesuffix("s")))
+
+
+def _bounded(steps: list[AnswerStep]) -> Iterator[AnswerStep]:
+    """Yield the first steps of one name, the gravest, and how many others there are."""
+    yield from steps[:MOST_STEPS]
+    if len(steps) > MOST_STEPS:
+        yield replace(steps[0], what=Advice(Step.MORE_STEPS, (len(steps) - MOST_STEPS,)), files=(), gives_up=None)
