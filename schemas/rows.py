@@ -626,3 +626,4 @@ class AuditOutcome:
     comparison: Comparison | None = None  # of releases and settings; None where nobody asked for it
     checkpoint: Row = field(default_factory=dict)  # its fields as stored, times in ms; empty where there is none or it is unread
     key: str = ""  # what the tables call its store in every run; "": by its name
+    in_use: str = ""  # why a repair refuses the store now, a sentence; "": no broker uses it

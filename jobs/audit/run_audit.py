@@ -98,6 +98,8 @@ def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None)
         to_audit = StoresToAudit(runner, asked.stores, progress, reading, wanted, finished, copies, small, ahead)
         for outcome in audit_stores(to_audit):
             outcomes.append(outcome)
+            if len(asked.stores) == 1:
+                outcome.in_use = _in_use(asked.stores[0])
             context = page_context(asked.stores[len(outcomes) - 1], info)
             failed = write_store(output, outcome, context, small.take_files(outcome.name) if small is not None else ())
             problems += failed
@@ -119,14 +121,14 @@ def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None)
     unwritten.update(missing)
     info = replace(info, problems=tuple(said_once(problems)))
     with _noted(full_disk=True) as failed:
-        output.write(RESULT, result_json(info, outcomes))
+        output.write(RESULT, result_json(info, outcomes, {store.name: store_words(store) for store in asked.stores}))
     if failed:
         info = replace(info, problems=tuple(said_once([*problems, *failed])))
         unwritten.add(RESULT)
     info = replace(info, unwritten=frozenset(unwritten))
     finished.forget()
-    words, in_use = (store_words(asked.stores[0]), _in_use(asked.stores[0])) if len(asked.stores) == 1 else ((), "")
-    print(summary_text(info, outcomes, asked.out, asked.color, words, in_use), end="", flush=True)
+    words = store_words(asked.stores[0]) if len(asked.stores) == 1 else ()
+    print(summary_text(info, outcomes, asked.out, asked.color, words), end="", flush=True)
     return of_run((o.exit_code for o in outcomes), info.problems)
 
 

@@ -28,16 +28,17 @@ from jobs.repair.first_look import AskedRescue, agreed, first_lines, first_look
 from jobs.report.files.result_files import replicas_json
 from jobs.report.pages.hand_over_page import hand_over_text
 from jobs.report.pages.report_html import PageContext
-from jobs.report.texts.commands import command_line, no_repair_goes, not_shown, repair_withheld, repair_words, store_words
-from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.commands import command_line, not_shown, repair_withheld, repair_words, store_words
+from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.rescue_text import (
     ComparedDonor,
     audit_text,
     choice_text,
     compared_text,
     donor_text,
+    end_text,
     first_text,
-    steps_text,
+    steps_list,
     ways_text,
     withheld_text,
 )
@@ -49,6 +50,7 @@ from jobs.runtime.output import OutputFailed
 from jobs.tasks.threads_or_spark import run_tasks_for
 from schemas.rows import DOUBT, NAMED, AuditOutcome
 from schemas.store_names import BESIDE
+from store_io.answer.repairs import none_goes
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.audit.outcome.copy_whole import held_by
@@ -67,7 +69,7 @@ from store_io.repair.ways import Way, section_of, still_to_be_had, work_out_way
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.replicas.same_logs import same_logs
 from store_io.wording.gaps import gap_text
-from store_io.wording.steps import advice_text
+from store_io.wording.steps import next_text
 
 YES, GIVE_UP, DONOR = "--yes", "--give-up", "the donor"
 
@@ -116,7 +118,7 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
         tell_step("auditing the copy")
         outcome, compared = _audit(asked, run_tasks)
         words = store_words(asked.store)
-        _say(audit_text(outcome, next_steps(outcome, words, "").again))
+        _say(audit_text(outcome))
         asked = replace(asked, assumed=(*asked.assumed, *(f"{said}." for said in compared.doubts)))
         end = _end_without_repair(outcome, asked, compared)
         if compared.group or end is not None:  # else the repair says why it leaves the donor out
@@ -126,10 +128,11 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
     if end is not None:
         if end.code != CONSISTENT:
             _write(asked, outcome)
-        _say(steps_text(end.headline, end.steps))
+        _say(_steps(asked, outcome) + end_text(end.headline, end.steps))
         return end.code
     outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
     _write(asked, outcome)
+    _say(_steps(asked, outcome))
     if GIVE_UP not in command.flags and still_to_be_had(outcome, ways):
         named = [(name, command.options[name]) for name in ("--donor", "--to") if name in command.options]
         again = command_line("rescue", (*words, YES, GIVE_UP), named)
@@ -137,11 +140,11 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
         return LOST
     best = recommended(outcome)
     if best is None and any(way.consistent for way in ways):
-        _say(steps_text("Not rescued: a repair would change nothing of this.", (*_steps(outcome), _page(asked, outcome))))
+        _say(end_text("Not rescued: a repair would change nothing of this.", (_page(asked, outcome),)))
         return outcome.exit_code
     _say(ways_text(outcome, ways))
     if best is None:
-        raise StoreError(no_repair_goes(outcome))
+        raise StoreError(next_text(none_goes(outcome)))
     return _propose(command, asked, outcome, best)
 
 
@@ -207,9 +210,7 @@ def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: Com
     page = _page(asked, outcome)
     if outcome.plan.get("broker") is None or not outcome.complete:
         sentence = (outcome.incomplete or ["what the release would do is not known"])[0]
-        return End(
-            StoreError.exit_code, f"Not rescued: the copy could not be audited completely: {sentence}", (*_steps(outcome), page)
-        )
+        return End(StoreError.exit_code, f"Not rescued: the copy could not be audited completely: {sentence}", (page,))
     if outcome.exit_code == CONSISTENT and compared.doubts:
         said = "Not rescued: the copy is consistent by itself, and differs from the donor."
         step = "Find out which of the two is right before either is started; no repair joins two logs that have diverged."
@@ -223,15 +224,15 @@ def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: Com
         return End(CONSISTENT, said)
     if outcome.release_from != NAMED or any(premise.kind == DOUBT for premise in outcome.premises):
         code = StoreError.exit_code if outcome.release_from != NAMED else UsageError.exit_code
-        return End(code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
+        return End(code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}")
     if outcome.no_repair:
         return End(
             StoreError.exit_code,
             "Not rescued: no repair is written for this kind of store.",
-            (advice_text(outcome.no_repair), page),
+            (page,),
         )
     if holds_nothing(outcome):
-        return End(StoreError.exit_code, f"Not rescued: {judge(outcome).headline}", (*_steps(outcome), page))
+        return End(StoreError.exit_code, f"Not rescued: {judge(outcome).headline}", (page,))
     return None
 
 
@@ -239,9 +240,9 @@ def _page(asked: AskedRescue, outcome: AuditOutcome) -> str:
     return f"{asked.folder}/{outcome.name}/report.html has all of it"
 
 
-def _steps(outcome: AuditOutcome) -> tuple[str, ...]:
-    steps = next_steps(outcome, (outcome.location_text,), "")
-    return tuple(filter(None, [steps.first, steps.withheld, *(step for step, _ in steps.others[:4])]))
+def _steps(asked: AskedRescue, outcome: AuditOutcome) -> str:
+    steps = shown_steps(outcome, store_words(asked.store), _plan_file(asked, outcome), asked.target)
+    return steps_list(outcome, steps)
 
 
 def _ways_without_unfit_donor(asked: AskedRescue, outcome: AuditOutcome, run_tasks: RunTasks) -> tuple[AskedRescue, list[Way]]:

@@ -15,7 +15,6 @@ from store_io.answer.repairs import acts, going, in_place_of_repair
 from store_io.audit.outcome.safety import (
     LOGS_APART,
     AsMaster,
-    Start,
     config_absent,
     config_unknown,
     decide,
@@ -178,8 +177,8 @@ class _Steps:
         for gap in outcome.gaps:
             if gap.cause in LOG_KEPT_ELSEWHERE:
                 yield AnswerStep(StepName.COPY, Advice(Step.COPY_LOG, (gap.values[0],)))
-        if self._decision.alone == Start.EMPTY or is_emptied(outcome):
-            yield from [AnswerStep(StepName.COPY, Advice(Step.COPY_WHOLE))] if is_emptied(outcome) else []
+        if is_emptied(outcome):
+            yield AnswerStep(StepName.COPY, Advice(Step.COPY_WHOLE))
         if not self._donor_holds_all:
             yield from (_of_lack(StepName.COPY, lack) for lack in outcome.not_whole if lack.kind != Lack.OTHER_COPY)
         absent = config_absent(outcome)

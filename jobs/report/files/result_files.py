@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from jobs.report.files.json_text import document, document_parts
+from jobs.report.texts.commands import words_of
+from jobs.report.texts.next_steps import ShownStep, shown_steps
 from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
+from store_io.answer.answers import answer_of
 from store_io.audit.outcome.safety import decide, is_emptied, lacks_of, lost_of
 from store_io.base.exit_codes import SEVERITIES, of_run
 from store_io.wording.gaps import gap_rows
@@ -49,9 +53,13 @@ class RunInfo:
     finished_at: datetime | None = None  # UTC; None as long as stores are audited
     taken_over: int = 0  # stores that were finished before the run was killed, and were not read again
 
+    def plan_of(self, store: str) -> str:
+        """Return the path of a store's plan.json; "" if it was not written."""
+        return "" if store in self.unwritten else f"{self.out}/{store}/plan.json"
 
-def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
-    """Return the text of result.json."""
+
+def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome], words: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
+    """Return the text of result.json. words: store -> those with which another command reads it (`commands.store_words`)."""
     return document(
         {
             "schema_version": SCHEMA_VERSION,
@@ -66,12 +74,12 @@ def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
             "tables": run.tables or None,
             "problems": run.problems,
             "taken_over": run.taken_over,
-            "stores": [_store(o) for o in outcomes],
+            "stores": [_store(o, run, words.get(o.name) or words_of(o)) for o in outcomes],
         }
     )
 
 
-def _store(outcome: AuditOutcome) -> Row:
+def _store(outcome: AuditOutcome, run: RunInfo, words: Sequence[str]) -> Row:
     messages, size = lost_of(outcome)
     broker = outcome.plan.get("broker") or {}
     lacks, diverged = lacks_of(outcome)
@@ -81,6 +89,8 @@ def _store(outcome: AuditOutcome) -> Row:
         "code": outcome.exit_code,
         "location": outcome.location_text,
         "safety": decide(outcome).safety,
+        "answer": answer_of(outcome),
+        "steps": [_step(step) for step in shown_steps(outcome, words, run.plan_of(outcome.name))],
         "starts": broker.get("starts"),
         "refusal_kind": broker.get("refusal_kind"),
         "truncate_at": broker.get("truncate_at"),
@@ -99,6 +109,11 @@ def _store(outcome: AuditOutcome) -> Row:
         "seconds": round(outcome.seconds, 3),
         "task_seconds": round(outcome.task_seconds, 3),
     }
+
+
+def _step(step: ShownStep) -> Row:
+    gives_up = None if step.gives_up is None else asdict(step.gives_up)
+    return {"step": step.name, "text": step.text, "command": step.command or None, "gives_up": gives_up}
 
 
 def _extent_of(outcome: AuditOutcome) -> Row:

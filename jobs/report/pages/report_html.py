@@ -49,7 +49,6 @@ class PageContext:
     plan: the path of the store's plan.json.
     to: where a repair writes; "": beside the copy.
     index: whether ../index.html is there.
-    in_use: why a repair refuses the store now, "" if no broker uses the store.
     """
 
     run: RunInfo | None = None
@@ -57,7 +56,6 @@ class PageContext:
     plan: str = ""
     to: str = ""
     index: bool = False
-    in_use: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,8 +95,8 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "why": [reason.sentence for reason in judgement.reasons if not reason.in_verdict],
         "deletions": deleted_files(outcome),
         "answer": answer_of(outcome),
-        "steps": shown_steps(outcome, words, context.plan, context.to, context.in_use),
-        "withheld": repair_withheld(outcome) or context.in_use,
+        "steps": shown_steps(outcome, words, context.plan, context.to),
+        "withheld": repair_withheld(outcome) or outcome.in_use,
         "acts": ", ".join(f"{a} {count_text(acts[a], 'file or queue', 'files or queues')}" for a in sorted(acts)),
         "lost_messages": lost_messages,
         "lost_bytes": lost_bytes,
@@ -149,9 +147,7 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], context:
         leaves = leaves_view(outcome)
         yield Section("leaves", "What a start leaves of each file", lambda: leaves)
         if not leaves["all_kept"]:
-            yield Section(
-                "repair", "What a repair does", lambda: repair_view(outcome, words, context.plan, context.to, context.in_use)
-            )
+            yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, context.plan, context.to))
     tables = outcome.config
     if tables is not None and broker is not None and broker.get("config"):
         yield Section("config", "What config/ holds", lambda: config_view(outcome, tables))

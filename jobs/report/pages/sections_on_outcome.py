@@ -125,11 +125,11 @@ def leaves_view(outcome: AuditOutcome) -> View:
     }
 
 
-def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str, in_use: str = "") -> View:
-    """Return what repair.html shows. words, plan, to: as `repair_commands` takes them.  in_use: as `next_steps`."""
-    repairs, planned = [] if in_use else repair_commands(outcome, words, plan, to), outcome.plan.get("repair") or {}
+def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str) -> View:
+    """Return what repair.html shows. words, plan, to: as `repair_commands` takes them."""
+    repairs, planned = [] if outcome.in_use else repair_commands(outcome, words, plan, to), outcome.plan.get("repair") or {}
     return {
-        "withheld": repair_withheld(outcome) or in_use,
+        "withheld": repair_withheld(outcome) or outcome.in_use,
         "unshown": not_shown(words, [("--plan", plan)]) if repairs else "",
         "repairs": repairs,
         "policies": [_policy(one.policy, planned[one.policy]) for one in proposals(outcome) if repairs],

@@ -33,19 +33,18 @@ class ShownStep:
     gives_up: GivesUp | None = None
 
 
-def shown_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "", in_use: str = "") -> list[ShownStep]:
-    """Return the steps in their order. words, plan, to: as `repair_commands` takes them. in_use: why a repair refuses the store
-    now, "" if no broker uses it."""
-    shown = [_shown(outcome, step, words, plan, to, in_use) for step in steps_of(outcome)]
-    if in_use and not any(step.name == StepName.STOP for step in shown):
-        return [ShownStep(StepName.STOP, in_use), *shown]
+def shown_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> list[ShownStep]:
+    """Return the steps in their order. words, plan, to: as `repair_commands` takes them."""
+    shown = [_shown(outcome, step, words, plan, to) for step in steps_of(outcome)]
+    if outcome.in_use and not any(step.name == StepName.STOP for step in shown):
+        return [ShownStep(StepName.STOP, outcome.in_use), *shown]
     return shown
 
 
-def _shown(outcome: AuditOutcome, step: AnswerStep, words: Sequence[str], plan: str, to: str, in_use: str) -> ShownStep:
+def _shown(outcome: AuditOutcome, step: AnswerStep, words: Sequence[str], plan: str, to: str) -> ShownStep:
     what = step.what
     if what is None:
-        return _repair(outcome, step.gives_up, words, plan, to, in_use)
+        return _repair(outcome, step.gives_up, words, plan, to)
     if isinstance(what, NotWhole):
         return ShownStep(step.name, *copied_again(what, words, outcome.unclean))
     command = copy_of_config(what, words) if what.step == Step.COPY_CONFIG else ""
@@ -60,10 +59,10 @@ def _with_files(advice: Advice, files: Sequence[str]) -> str:
     return f"{text.rstrip('.')} ({names_text(files, 1)})."
 
 
-def _repair(outcome: AuditOutcome, gives_up: GivesUp | None, words: Sequence[str], plan: str, to: str, in_use: str) -> ShownStep:
+def _repair(outcome: AuditOutcome, gives_up: GivesUp | None, words: Sequence[str], plan: str, to: str) -> ShownStep:
     commands = repair_commands(outcome, words, plan, to)
-    command = "" if in_use else next((line for _, line in commands), "")
-    unshown = not_shown(words, [("--plan", plan)]) if commands and not command and not in_use else ""
+    command = "" if outcome.in_use else next((line for _, line in commands), "")
+    unshown = not_shown(words, [("--plan", plan)]) if commands and not command and not outcome.in_use else ""
     return ShownStep(StepName.REPAIR, " ".join(filter(None, [_repair_text(outcome), unshown])), command, gives_up)
 
 

@@ -61,8 +61,8 @@ def compared_text(compared: ComparedDonor) -> str:
     return "".join(f"{_line('Donor' if not number else '', text)}\n" for number, text in enumerate(said))
 
 
-def audit_text(outcome: AuditOutcome, words: Sequence[str]) -> str:
-    """Return the audit's answer and its steps, before any repair. words: as `store_words` gives them."""
+def audit_text(outcome: AuditOutcome) -> str:
+    """Return the audit's headline, before any repair, with what it assumes and its reasons."""
     judged = judge(outcome)
     lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
     lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
@@ -220,9 +220,9 @@ def _kept_by_salvage(outcome: AuditOutcome) -> str:
     return of_setting + (", also those after the damage" if outcome.damaged_extents else "")
 
 
-def steps_text(headline: str, steps: Sequence[str]) -> str:
-    """Return an end without a repair: why, and what to do next."""
-    return "\n".join([printable(headline, _SENTENCE), *(_line("Next" if not n else "", s) for n, s in enumerate(steps))]) + "\n"
+def end_text(headline: str, more: Sequence[str]) -> str:
+    """Return an end without a repair: why, and what else there is to read."""
+    return "\n".join([printable(headline, _SENTENCE), *(_line("Page" if not n else "", s) for n, s in enumerate(more))]) + "\n"
 
 
 def first_text(lines: Iterator[str]) -> str:

@@ -71,20 +71,19 @@ _NUMBER = 11  # a count at the start of a line, with the gap after it
 
 
 def summary_text(
-    run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False, words: Sequence[str] = (), in_use: str = ""
+    run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False, words: Sequence[str] = ()
 ) -> str:
     """Return the whole text, with its last line end.
 
     out: the folder of the results, as the user named it.
     colour: only if a terminal reads it and NO_COLOR is not set.
     words: those with which another command reads the one store (`commands.store_words`).
-    in_use: why a repair refuses the one store now, "" if no broker uses it.
     """
     paint = Paint(colour)
     lines: list[str] = []
     if len(outcomes) == 1:
         plan = "" if outcomes[0].name in run.unwritten else f"{out}/{outcomes[0].name}/plan.json"
-        lines += _store(outcomes[0], paint, words, plan, in_use)
+        lines += _store(outcomes[0], paint, words, plan)
     else:
         lines += _fleet(outcomes, paint)
         lines += [line for said in run.copies[:_LINES] for line in _rows("Replicas", printable(said), 2)]
@@ -122,13 +121,13 @@ def _rows(label: str, text: str, indent: int = 0) -> list[str]:
     return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
 
 
-def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str, in_use: str) -> list[str]:
+def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str) -> list[str]:
     judgement = judge(outcome)
     head = f"{_title(outcome)}: {printable(judgement.headline)}"
     lines = [paint(BOLD + CODE_COLOUR[outcome.exit_code], head)]
     for premise in outcome.premises:
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
-    lines += [_row("Answer", answer_of(outcome)), *_next(outcome, words or words_of(outcome), plan, in_use)]
+    lines += [_row("Answer", answer_of(outcome)), *_next(outcome, words or words_of(outcome), plan)]
     lines += _rows("Verdict", printable(verdict_alone(outcome)))
     further = outcome.incomplete[1 if names_first_gap(outcome) else 0 :]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(further[:_LINES])]
@@ -260,9 +259,9 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
     return lines
 
 
-def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -> Iterator[str]:
+def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> Iterator[str]:
     """Yield the steps in their order, each with its command."""
-    for number, step in enumerate(shown_steps(outcome, words, plan, in_use=in_use), 1):
+    for number, step in enumerate(shown_steps(outcome, words, plan), 1):
         yield from _rows("" if number > 1 else "Next", printable(f"{number}. {step.name}: {step.text}", _STEP), 3)
         if step.command:
             yield _row("Repair" if step.name == StepName.REPAIR else "", step.command)
