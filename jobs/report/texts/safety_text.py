@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from store_io.audit.outcome.safety import (
     Decision,
     Safety,
     Start,
+    config_entries_lost,
     config_losses,
     config_unknown,
     counted,
@@ -246,29 +248,35 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             first = "".join(f.message for f in at_odds[:1])
             return f"Do not start this copy with {settings or 'this broker.conf'}: {first}", tuple(others)
         case Start.REFUSES:
-            return f"RocketMQ {outcome.release} does not start on this copy", tuple(_refusal(outcome))
+            at = outcome.refusal.setting or outcome.refusal.path if outcome.refusal is not None else ""
+            head = f"RocketMQ {outcome.release} does not start on this copy"
+            return f"{head}: {at}" if at else head, tuple(_refusal(outcome))
         case Start.CUTS:
             setting = setting_that_cuts(outcome)
             alone = setting and not has_other_losses(outcome)
             head = f"Do not start this copy with {setting}=true" if alone else "Do not start this copy yet"
-            return head, tuple(_losses(outcome))
+            return f"{head}: {_cut(outcome)}", tuple(_losses(outcome))
         case Start.LEAVES_UNSERVED:
             if not lost_of(outcome)[0] and not counted(outcome, Code.BROKER_SKIPS_MESSAGES):
-                return "A start never delivers timer messages of this copy", tuple(_losses(outcome))
+                timers = count_text(timers_lost(outcome), "timer message")
+                return f"A start never delivers {timers} of this copy", tuple(_losses(outcome))
             if counted(outcome, Code.LEDGER_CRASH_CUT):
                 crash = "abort and the checkpoint of its DLedger group"
                 return f"Do not start this copy before {crash} are removed from it", tuple(_losses(outcome))
             if (lasting := unqueueable(outcome)) and lasting == lost_of(outcome)[0]:
                 head = f"Neither a start nor a repair brings {count_text(lasting, 'message')} of this copy into a queue"
                 return head, tuple(_losses(outcome))
-            return "Do not start this copy before its queues are rebuilt", tuple(_losses(outcome))
+            left = counted(outcome, Code.BROKER_SKIPS_MESSAGES) or lost_of(outcome)[0]
+            head = f"a start leaves {count_text(left, 'message')} without a queue entry"
+            return f"Do not start this copy before its queues are rebuilt: {head}", tuple(_losses(outcome))
         case Start.LOSES_CONFIG:
             others = list(config_losses(outcome))
             if is_damaged(outcome):
                 others.append("bytes of the CommitLog are already damaged or missing")
             elif differs_from_log(outcome):
                 others.append("what is derived from the CommitLog differs, too, and can be rebuilt")
-            head = f"Do not start this copy yet: it would begin without {entries_lost(outcome)}"
+            file = config_entries_lost(outcome)[0].file
+            head = f"Do not start this copy yet: it would begin without {entries_lost(outcome)} ({file})"
             return head, (*_entries_lost(outcome), *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in others))
         case Start.NOT_READ:
             read = "A start loses nothing that was read, but not all of this copy was read"
@@ -283,8 +291,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             differ = f"ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog{after}."
             why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it.",)
             if mended_by_a_start(outcome):
-                return "A start loses no message and mends what differs", why
-            return "A start loses no message, but queues, index or other derived files need a rebuild", why
+                return f"A start loses no message and mends what differs: {_most_differing(outcome)}", why
+            return f"A start loses no message, but a rebuild is needed: {_most_differing(outcome)}", why
         case Start.MISSING:
             return f"{_already(outcome, 'missing from this copy already')}; a start loses none of the others", _FIND_THEM
         case Start.DAMAGED if outcome.missing:
@@ -292,8 +300,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
         case Start.CONFIG_LOST:
             differs = ["what is derived from the CommitLog differs, too, and can be rebuilt"] if differs_from_log(outcome) else []
             lost = [*config_losses(outcome), *tables_behind(outcome), *differs]
-            why = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in lost)
-            return "A start loses no message, but config/ no longer says all that clients and consumers need", why
+            why = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in lost[1:])
+            return f"A start loses no message, but {lost[0]}", why
         case Start.SAFE if outcome.not_judged or no_config(outcome):
             offsets = ((outcome.plan["broker"].get("config") or {}).get("read") or {}).get("consumerOffset.json")
             agree = "they, the checkpoint and the offsets in config/" if offsets else "they and the checkpoint"
@@ -306,6 +314,27 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return f"Safe to start{unsure}", tuple(reasons)
         case _:
             return _ALWAYS_THE_SAME[start]
+
+
+def _cut(outcome: AuditOutcome) -> str:
+    """Return a clause on the largest loss of a start that cuts the log, or that never ends."""
+    if election_hangs(outcome):
+        return "its election as master never ends"
+    if counted(outcome, Code.BROKER_HANGS):
+        return "a start never ends"
+    cut = count_text(counted(outcome, Code.BROKER_DROPS_MESSAGES), "valid message")
+    return f"a start cuts {cut} after physical offset {end_of_log(outcome.plan['broker']):,}"
+
+
+def _most_differing(outcome: AuditOutcome) -> str:
+    """Return a clause on what differs most: the code of most findings without a loss, their number, and the first file."""
+    rows = [f for f in outcome.findings if f.severity == REBUILDABLE and f.code != Code.COPY_IS_BEHIND]
+    number = Counter[str]()
+    for finding in rows:
+        number[finding.code] += finding.count
+    code, most = number.most_common(1)[0]
+    file = next(f.file for f in rows if f.code == code)
+    return f"{lower(CATALOGUE[code].meaning)} ({most:,}, {file})" if most > 1 else f"{lower(CATALOGUE[code].meaning)} ({file})"
 
 
 def _entries_lost(outcome: AuditOutcome) -> tuple[str, ...]:
