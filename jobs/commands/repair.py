@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def run(command: Command) -> int:
     """Repair one store, or with --dry-run show what that would do. Returns 0 if it is done, 10 or 20 if the result was not
     consistent and so was not put in place."""
-    done = carry_out(command)
+    done = carry_out(command, says_steps=True)
     if done.handed is not None:
         from jobs.report.pages.hand_over_page import next_text
 
@@ -48,11 +48,16 @@ class Done:
     handed: HandOver | None = None
 
 
-def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
-    """Repair, and return what is handed over. assumed: sentences for the hand-over page."""
+def carry_out(command: Command, assumed: Sequence[str] = (), says_steps: bool = False) -> Done:
+    """Repair, and return what is handed over. assumed: sentences for the hand-over page.
+
+    says_steps: show the audit's steps first, which a rescue has shown by itself.
+    """
     to = argument_places.absolute(command.options.get("--to", "."))
     if not is_uri(to):
-        return _carried_out(*read_request(command), command, assumed)
+        store, request = read_request(command)
+        _tell_list(request, says_steps)
+        return _carried_out(store, request, command, assumed)
     uploads.refuse_elsewhere(command.spark)
     store, target = options.single_store(command), uploads.target_of(to)
     argument_places.refuse_inside(to, "--to", store.roots)
@@ -60,7 +65,16 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
     with tempfile.TemporaryDirectory(prefix="store-audit-new-", ignore_cleanup_errors=True) as folder:
         here = os.path.join(folder, argument_places.folder_name(argument_places.last_part(to)))
         store, request = read_request(replace(command, options={**command.options, "--to": here}))
+        _tell_list(request, says_steps)
         return _carried_out(store, replace(request, uploaded=target.uri), command, assumed, target)
+
+
+def _tell_list(request: RepairRequest, wanted: bool) -> None:
+    """Show the audit's answer and its steps, what can lose nothing first: this command is one of them."""
+    if wanted and request.plan.answer:
+        from jobs.report.texts.repair_text import list_text
+
+        print(list_text(request.plan), end="", flush=True)
 
 
 def _carried_out(

@@ -16,6 +16,7 @@ hand it over. What is run is the very command that is shown. The exit code says 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jobs.audit.run_audit import write_store
@@ -28,7 +29,7 @@ from jobs.repair.first_look import AskedRescue, agreed, first_lines, first_look
 from jobs.report.files.result_files import replicas_json
 from jobs.report.pages.hand_over_page import hand_over_text
 from jobs.report.pages.report_html import PageContext
-from jobs.report.texts.commands import command_line, not_shown, repair_withheld, repair_words, store_words
+from jobs.report.texts.commands import command_line, repair_withheld, repair_words, store_words
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.rescue_text import (
     ComparedDonor,
@@ -128,11 +129,11 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
     if end is not None:
         if end.code != CONSISTENT:
             _write(asked, outcome)
-        _say(_steps(asked, outcome) + end_text(end.headline, end.steps))
+        _say(_steps(asked, outcome, command.spark) + end_text(end.headline, end.steps))
         return end.code
     outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
     _write(asked, outcome)
-    _say(_steps(asked, outcome))
+    _say(_steps(asked, outcome, command.spark))
     if GIVE_UP not in command.flags and still_to_be_had(outcome, ways):
         named = [(name, command.options[name]) for name in ("--donor", "--to") if name in command.options]
         again = command_line("rescue", (*words, YES, GIVE_UP), named)
@@ -150,10 +151,9 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
 
 def _propose(command: Command, asked: AskedRescue, outcome: AuditOutcome, best: RepairProposal) -> int:
     """Show the recommended command; run it if that is wanted."""
-    words = [*repair_words(best, store_words(asked.store), _plan_file(asked, outcome), asked.target), *command.spark]
-    shown = command_line("repair", words, []) or not_shown(words)
+    words = repair_words(best, (*store_words(asked.store), *command.spark), _plan_file(asked, outcome), asked.target)
     run_it = YES in command.flags
-    _say(choice_text(outcome, shown, asked.folder, not run_it))
+    _say(choice_text(outcome, asked.folder, not run_it))
     if run_it or agreed("Run it now?"):
         done = carry_out(options.parse(["repair", *words]), asked.assumed)
         if done.handed is not None:
@@ -240,8 +240,10 @@ def _page(asked: AskedRescue, outcome: AuditOutcome) -> str:
     return f"{asked.folder}/{outcome.name}/report.html has all of it"
 
 
-def _steps(asked: AskedRescue, outcome: AuditOutcome) -> str:
-    steps = shown_steps(outcome, store_words(asked.store), _plan_file(asked, outcome), asked.target)
+def _steps(asked: AskedRescue, outcome: AuditOutcome, spark: Sequence[str]) -> str:
+    """Return the list of steps. spark: options of this command that its repair takes over."""
+    words = (*store_words(asked.store), *spark)
+    steps = shown_steps(outcome, words, _plan_file(asked, outcome), asked.target)
     return steps_list(outcome, steps)
 
 

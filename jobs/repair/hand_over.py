@@ -90,6 +90,8 @@ def hand_over(
         assumed=[*assumed, *(f"{odd}." for odd in odd_settings(store.broker_conf, rules)), *_assumed(request)],
         ends=ends.shown if ends is not None else (),
         queues=ends.count if ends is not None else 0,
+        answer=plan.answer,
+        to_do=plan.to_do,
     )
     beside.write(PAGE_SUFFIX, hand_over_html(handed))
     return handed

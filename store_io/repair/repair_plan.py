@@ -48,6 +48,7 @@ class RepairPlan:
     sha256: of the plan's own bytes.
     assumed: nobody named the release.
     repair: by policy; without one whose steps are not known.
+    answer, to_do: the audit's answer, and its steps as (name, sentence); "" and none in a plan of an older version.
     """
 
     store: str
@@ -60,6 +61,8 @@ class RepairPlan:
     assumed: bool = False
     rebuilds: bool = False
     repair: Mapping[str, PlannedSteps] = field(default_factory=dict)
+    answer: str = ""
+    to_do: tuple[tuple[str, str], ...] = ()
 
     @property
     def broker_conf(self) -> str | None:
@@ -113,7 +116,23 @@ def read_plan(data: bytes) -> RepairPlan:
     settings, origins = ({key: row[name] for key, row in plan["settings"].items()} for name in ("value", "from"))
     sha256, assumed = hashlib.sha256(data).hexdigest(), plan.get("release_from", NAMED) != NAMED
     steps, rebuilds = _repair(plan.get("repair")), any(row["action"] == "rebuild" for row in plan["steps"])
-    return RepairPlan(plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, rebuilds, steps)
+    answer, to_do = _answer(plan)
+    return RepairPlan(
+        plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, rebuilds, steps, answer, to_do
+    )
+
+
+def _answer(plan: Row) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the audit's answer and its steps; nothing of a plan without them. Raises UsageError for another form."""
+    answer, rows = plan.get("answer", ""), plan.get("to_do", [])
+    if not isinstance(answer, str) or not isinstance(rows, list):
+        raise UsageError("the plan's answer is no text, or its to_do is no list")
+    found = []
+    for row in rows:
+        if not isinstance(row, dict) or not isinstance(row.get("step"), str) or not isinstance(row.get("text"), str):
+            raise UsageError("a row of the plan's to_do has no step, or no text")
+        found.append((row["step"], row["text"]))
+    return answer, tuple(found)
 
 
 def _no_constant(name: str) -> Any:

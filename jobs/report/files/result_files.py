@@ -129,8 +129,9 @@ def _extent_of(outcome: AuditOutcome) -> Row:
 
 
 def plan_parts(outcome: AuditOutcome) -> Iterator[str]:
-    """Return plan.json in parts: a store may have a million queues."""
-    return document_parts(outcome.plan)
+    """Return plan.json in parts: a store may have a million queues. Its steps have no commands: these belong to one run."""
+    to_do = [{"step": step.name, "text": step.text} for step in shown_steps(outcome, words_of(outcome), "")]
+    return document_parts({**outcome.plan, "answer": answer_of(outcome), "to_do": to_do})
 
 
 def finding_row(finding: Finding) -> Row:

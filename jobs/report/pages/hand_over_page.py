@@ -33,6 +33,7 @@ from jobs.report.texts.repair_text import (
 )
 from jobs.report.texts.step_words import step_text
 from jobs.report.texts.text import count_text, printable
+from schemas.answer import StepName
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from schemas.store_names import BRIDGE_TOPIC
@@ -89,6 +90,7 @@ class HandOver(RepairFigures):
     unsafe: clauses on the settings to change in broker.conf, and why.
     assumed: sentences, said first.
     ends: (topic, queue id, minimum, maximum) of queues of the new store; queues: of how many.
+    answer, to_do: of the audit of the copy, as `RepairPlan` has them.
     """
 
     copy: str
@@ -105,6 +107,8 @@ class HandOver(RepairFigures):
     assumed: Sequence[str] = ()
     ends: Sequence[tuple[str, int, int, int]] = ()
     queues: int = 0
+    answer: str = ""
+    to_do: Sequence[tuple[str, str]] = ()
     command: str = ""
     with_config: str = ""
     port: str = "10911"
@@ -194,6 +198,7 @@ def parts(handed: HandOver) -> list[Part]:
     start += [] if audit else [not_shown((handed.target, *handed.words[1:]))]
     return [
         Part("done", "What was done", list(_done(handed)), False, count_text(len(steps), "step"), list(_steps(handed)), done),
+        *_whole_list(handed),
         Part("seen", "What consumers will see", list(_seen(handed))),
         *_not_kept(handed),
         Part("places", "Which files go where", list(_places(handed)), True, commands=tuple(filter(None, [handed.with_config]))),
@@ -203,6 +208,16 @@ def parts(handed: HandOver) -> list[Part]:
         Part("again", "What to send again", again, bool(handed.files.resend), commands=commands),
         Part("unknown", "What no check can see", _UNKNOWN),
     ]
+
+
+def _whole_list(handed: HandOver) -> Iterator[Part]:
+    """Yield the audit's list of steps, of which the repair is one."""
+    lines = [
+        f"{number}. {name}: {'done, as above.' if name == StepName.REPAIR else text}"
+        for number, (name, text) in enumerate(handed.to_do, 1)
+    ]
+    if lines:
+        yield Part("list", f"The steps of the audit's answer, {seen(handed.answer)}", lines)
 
 
 def unsaved_lines(handed: HandOver) -> list[str]:

@@ -13,6 +13,7 @@ from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.wording import clause, seen
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
+from store_io.repair.repair_plan import RepairPlan
 
 MOST, MOST_STEPS = 12, 100
 _SENTENCE, _LONG, _ENTRY = 300, 600, 60
@@ -34,6 +35,14 @@ def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
         lines += _steps(report["steps"])
     for title, text in _last(report, target, dry):
         lines.append(f"  {title:<10} {text}")
+    return "\n".join(lines) + "\n"
+
+
+def list_text(plan: RepairPlan) -> str:
+    """Return the audit's answer and its steps, before a repair begins."""
+    lines = [f"  {'Answer':<10} {printable(plan.answer, _SENTENCE)}, by the audit that made the plan"]
+    for number, (name, text) in enumerate(plan.to_do, 1):
+        lines.append(f"  {'Next' if number == 1 else '':<10} {number}. {printable(name, _ENTRY)}: {printable(text, _LONG)}")
     return "\n".join(lines) + "\n"
 
 

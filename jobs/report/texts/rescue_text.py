@@ -184,15 +184,14 @@ def _given_up(way: Way) -> str:
     return "not known" if unknown and not way.given_up else f"{way.given_up:,}"
 
 
-def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool) -> str:
-    """Return the one command, and why. folder: where the audit's page is.  proposed: nothing runs it yet."""
+def choice_text(outcome: AuditOutcome, folder: str, proposed: bool) -> str:
+    """Return why the listed repair is recommended. folder: that of the audit's page.  proposed: nothing runs it yet."""
     lines = [
         _line("Reason", _why(outcome)),
-        f"  {'Repair':<{_LABEL}} {command}",
         _line("Page", f"{folder} has the audit's page and plan"),
     ]
     if proposed:
-        lines.append(_line("Next", "Run the Repair line as it is, or this rescue command again with --yes."))
+        lines.append(_line("Next", "Run the Repair line above as it is, or this rescue command again with --yes."))
     return "\n".join(lines) + "\n"
 
 
