@@ -204,7 +204,11 @@ class Step(StrEnum):
     NO_REPAIR_OTHER_COPY = auto()
     NO_REPAIR_NAME_DONOR = auto()
     # Steps of the answer that no finding has.
+    CHECK_PATH = auto()
+    CORRECT_ARGUMENTS = auto()
+    AUDIT_AGAIN = auto()
     STOP_BROKER = auto()
+    STOP_USER = auto()  # sentences on the broker that uses the copy
     COPY_LOG = auto()  # the place where broker.conf keeps the log, or ""
     COPY_WHOLE = auto()
     COPY_CONFIG = auto()  # what is absent; what a start does not know without it

@@ -187,6 +187,13 @@ RUNS = Table(
         "Whether the copy is safe to start: stop, gone, unknown, refuses, diverged, lacks, care, rebuild, empty or safe,"
         " as result.json's schema explains them; null in runs of versions that did not write it.",
     ),
+    Column(
+        "answer",
+        "string",
+        "What to do with the copy: not_known, copy_again, other_copy, change, repair, start_mends, empty or start, as"
+        " result.json's schema explains them; null in runs of versions that did not write it.",
+    ),
+    Column("steps", array_of("string"), "What to do in which order: the names of result.json's steps; null likewise."),
     Column("starts", "boolean", "Whether this release would start; null where that is not known.", of="broker.starts"),
     Column("refusal", "string", "Why it would not.", of="broker.refusal"),
     Column("exit_kind", "string", "clean or unclean: whether the abort marker is absent.", of="broker.exit"),

@@ -27,10 +27,12 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.exit_codes import DERIVED, GAP_CODES, INCOMPLETE, LOST, SEVERITIES, of_severity, severity_rank, worst
 
 _RUN_COLUMNS = (
-    "level exit_code complete gaps verdict location release settings tool_version rules_version min_phy_offset truncate_at "
-    "lacks_messages diverged"
+    "level exit_code complete gaps verdict answer location release settings tool_version rules_version min_phy_offset "
+    "truncate_at lacks_messages diverged"
 ).split()
-_OF_BOTH = {"exit_codes": "exit_code", "verdicts": "verdict"} | {key: key for key in ("complete", "lacks_messages", "diverged")}
+_OF_BOTH = {"exit_codes": "exit_code", "verdicts": "verdict", "answers": "answer"} | {
+    key: key for key in ("complete", "lacks_messages", "diverged")
+}
 FINDINGS_AT_ONCE = 400_000  # of both runs, compared in memory: about 1 KiB each
 _PLACE = "store code file start end phy_offset topic queue_id queue_offset".split()
 _WORDS = "severity message expected actual next".split()

@@ -31,8 +31,10 @@ _TREND_COLUMNS = (
     "segment_count damaged_extents bytes_read seconds truncate_at location release tool_version rules_version"
 ).split()
 _LATEST_COLUMNS = (
-    "safety replica_group folder out refusal exit_kind stop_reason min_phy_offset lacks_messages diverged findings_dropped"
+    "safety answer steps replica_group folder out refusal exit_kind stop_reason min_phy_offset lacks_messages diverged "
+    "findings_dropped"
 ).split()
+_OF_STORE = ("store", "safety", "answer", "steps", "broker_name")  # beside `latest` in a store's part of the view
 COLUMNS = [*_TREND_COLUMNS[2:], *_LATEST_COLUMNS]
 
 
@@ -161,7 +163,7 @@ def safety_of(row: Row) -> str:
 
 
 def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime, pages: Pages) -> Row:
-    latest = {key: value for key, value in trend[-1].items() if key not in ("store", "safety", "broker_name")}
+    latest = {key: value for key, value in trend[-1].items() if key not in _OF_STORE}
     ranked = sorted(codes, key=lambda row: (severity_rank(row["severity"]), -row["count"], row["code"]))
     latest["codes"] = ranked
     latest["started_at"] = time_of(trend[-1]["started_at"])
@@ -169,6 +171,8 @@ def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int
         "store": name,
         "broker_name": trend[-1].get("broker_name"),
         "safety": safety_of(trend[-1]),
+        "answer": trend[-1]["answer"],
+        "steps": trend[-1]["steps"],
         "why": _why(trend[-1], ranked),
         "lost_timers": sum(
             code["count"] for code in codes if code["code"] == Code.TIMER_MESSAGE_LOST and code["severity"] == LOSS

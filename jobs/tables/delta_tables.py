@@ -40,6 +40,8 @@ from schemas.tables import (
     TABLES,
     Column,
 )
+from store_io.answer.answers import answer_of
+from store_io.answer.steps import steps_of
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
 from store_io.base.exit_codes import rank
 from store_io.base.packed import in_parts, weight_of_row
@@ -265,6 +267,7 @@ class _StoreRun:
         self.run, self.outcome = run, outcome
         self.broker: Row | None = outcome.plan.get("broker") or None
         self.outcome_rank, self.safety = rank(outcome.exit_code), decide(outcome).safety
+        self.answer, self.steps = answer_of(outcome), [str(step.name) for step in steps_of(outcome)]
         self.replica_group, self.out = outcome.replica_group or None, run.out or None
         self.gaps = list(dict.fromkeys(str(gap.cause) for gap in outcome.gaps))
         settings = outcome.plan.get("settings", {})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from schemas.advice import Advice, Lack, NotWhole, Step
+from schemas.advice import Advice, Cause, Lack, NotWhole, Step
 from schemas.answer import Answer, AnswerStep, GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
@@ -40,7 +40,7 @@ _NAMES: Mapping[StepName, Sequence[Step]] = {
     StepName.CHANGE: (
         Step.CORRECT_LINE, Step.ADD_LINE, Step.READ_WITH_LINES, Step.SWITCH_OFF, Step.OWN_CONF, Step.OWN_CONF_OR_NONE,
         Step.CORRECT_NAMES, Step.NAME_CONF, Step.MAKE_MASTER, Step.ROCKSDB_TIMERS, Step.SPLIT_SEGMENTS,
-        Step.REMOVE_CRASH_MARKS,
+        Step.REMOVE_CRASH_MARKS, Step.CHECK_PATH, Step.CORRECT_ARGUMENTS,
     ),
     StepName.REPAIR: (
         Step.REBUILD_QUEUE, Step.REBUILD_DATABASE, Step.REBUILD_OTHER_KIND, Step.REBUILD_INDEX, Step.REBUILD_TABLES,
@@ -63,6 +63,20 @@ _OF_CODES: Mapping[StepName, Sequence[Code]] = {
     StepName.CHANGE: (Code.MESSAGES_NOT_READ, Code.IDENTITY_DIFFERS, Code.COMPACTED_TOPIC_UNSERVED),
 }  # fmt: skip
 _NAME_OF_CODE = {code: name for name, codes in _OF_CODES.items() for code in codes}
+# Why nothing of a copy was read -> what to do about that.
+_NOT_READ: Mapping[Cause, Step] = {
+    **dict.fromkeys(
+        (
+            Cause.ERROR, Cause.NOT_A_STORE, Cause.NOT_A_FILE, Cause.UNREADABLE, Cause.DENIED, Cause.UNREACHED,
+            Cause.FILE_FOR_FOLDER, Cause.NOT_LISTED,
+        ),
+        Step.CHECK_PATH,
+    ),
+    Cause.WRONG_ARGUMENTS: Step.CORRECT_ARGUMENTS,
+    **dict.fromkeys(
+        (Cause.STOPPED, Cause.AUDIT_FAULT, Cause.TASK_FAULT, Cause.TASK_WITHOUT_RESULT, Cause.WORKER_LOST), Step.AUDIT_AGAIN
+    ),
+}  # fmt: skip
 _SAYS_MORE = (  # (a step, one that says all of it and more)
     (Advice(Step.OTHER_COPY), Advice(Step.OTHER_COPY_OR_HEAL)),
     (Advice(Step.OWN_CONF), Advice(Step.OWN_CONF_OR_NONE)),
@@ -88,7 +102,7 @@ class _Steps:
 
     def listed(self) -> list[AnswerStep]:
         found = [
-            *self._stop(), *self._copy(), *self._other(), *self._change(), *self._repairs(), *self._conditions(),
+            *self._read(), *self._stop(), *self._copy(), *self._other(), *self._change(), *self._repairs(), *self._conditions(),
             *self._start(), *self._check(), *self._resend(),
         ]  # fmt: skip
         return [step for name in StepName for step in _bounded([one for one in found if one.name == name])]
@@ -168,9 +182,19 @@ class _Steps:
 
     # ---- one name after the other --------------------------------------------------------------------------------------
 
+    def _read(self) -> Iterator[AnswerStep]:
+        """Yield what to do so that a copy of which nothing was read can be audited."""
+        outcome = self._outcome
+        if self._answer != Answer.NOT_KNOWN or outcome.complete or outcome.segment_count or outcome.config is not None:
+            return
+        for step in dict.fromkeys(_NOT_READ[gap.cause] for gap in outcome.gaps if gap.cause in _NOT_READ):
+            yield AnswerStep(_NAME_OF.get(step, StepName.CONDITION), Advice(step))
+
     def _stop(self) -> Iterator[AnswerStep]:
         if any(lack.kind in LATER_MOMENTS for lack in self._outcome.not_whole):
             yield AnswerStep(StepName.STOP, Advice(Step.STOP_BROKER))
+        elif self._outcome.in_use:
+            yield AnswerStep(StepName.STOP, Advice(Step.STOP_USER, (self._outcome.in_use,)))
 
     def _copy(self) -> Iterator[AnswerStep]:
         outcome = self._outcome

@@ -260,6 +260,10 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.NO_REPAIR_OTHER_COPY: f"No repair goes: {{0}}. {_NO_MORE}; look for another copy of this broker.",
     Step.NO_REPAIR_NAME_DONOR: f"No repair goes: {{0}}. {_NO_MORE}; look for another copy of this broker, and name one with"
     " --donor.",
+    Step.CHECK_PATH: "Check the path: it must be the folder that holds commitlog/, and it must be readable. Then audit again.",
+    Step.CORRECT_ARGUMENTS: "Correct the option or the row of the fleet file that the verdict names, and audit again.",
+    Step.AUDIT_AGAIN: "Audit again: this audit ended before it had read the copy.",
+    Step.STOP_USER: "{0}",
     Step.STOP_BROKER: "If the broker runs, stop it. If it does not run, do not start it.",
     Step.COPY_LOG: _copy_log,
     Step.COPY_WHOLE: "Copy the whole store again from where it came, into a new folder, before anybody starts that broker: what"

@@ -41,6 +41,10 @@ def test_rows_of_a_run_fit_their_tables() -> None:
     runs = {row["store"]: row for row in tables["runs"].to_pylist()}
     assert runs["hurt-\u202e"]["truncate_at"] == 1124 and runs["hurt-\u202e"]["findings_dropped"] == 5
     assert runs["gone"]["starts"] is None
+    assert {name: (row["answer"], row["steps"]) for name, row in runs.items()} == {
+        "hurt-\u202e": ("repair", ["other", "repair", "start", "check"]), "calm": ("start", ["start"]),
+        "gone": ("not_known", ["change"]), "stuck": ("repair", ["repair", "start", "check"]),
+    }  # fmt: skip
     unknown = "lost_messages lost_bytes messages segment_count damaged_extents unread_segments unread_bytes losses notes".split()
     assert {runs["gone"][name] for name in unknown} == {None} and None not in {runs["calm"][name] for name in unknown}
     assert [runs[name]["outcome_rank"] for name in ("hurt-\u202e", "gone", "calm")] == [3, 2, 0]

@@ -14,7 +14,8 @@ from schemas.advice import exit_code_of
 from store_io.base.exit_codes import CONSISTENT, SEVERITIES, rank
 
 ROWS = 500  # a summary page has its limits
-_NAME, _VERDICT = 100, 400
+_NAME, _VERDICT, _STEP = 100, 400, 300
+_CASE_STEP = 2000  # characters of a step in JUnit's text
 _MARKUP = re.compile(r"[^\w\s,.;%'/…-]|_", re.ASCII)
 Row = dict[str, Any]
 _SUITE = "RocketMQ store audit"
@@ -72,13 +73,15 @@ def _lines(result: Row) -> Iterator[str]:
         yield f"* Not audited completely: {count_text(unfinished, 'store')} of {len(stores):,}"
     yield f"* {_run_line(result, stores)}"
     yield ""
-    yield "| code | store | safe to start? | lost messages | " + " | ".join(SEVERITIES) + " | verdict |"
-    yield "|---:|---|---|---:|" + "---:|" * len(SEVERITIES) + "---|"
+    yield "| code | store | answer | safe to start? | lost messages | " + " | ".join(SEVERITIES) + " | verdict | first step |"
+    yield "|---:|---|---|---|---:|" + "---:|" * len(SEVERITIES) + "---|---|"
     for store in stores[:ROWS]:
         lost = f"{store['lost_messages']:,}" if store.get("starts") and store.get("lost_messages") is not None else "not known"
         counts = [f"{(store.get('counts') or {}).get(severity, 0):,}" for severity in SEVERITIES]
         name, safe = f"<code>{_text(store['name'], _NAME)}</code>", SHORT.get(store.get("safety"), "not known")
-        cells = (str(store["code"]), name, safe, lost, *counts, _text(store["verdict"], _VERDICT))
+        first = next((_text(step["text"], _STEP) for step in store["steps"]), "")
+        answer = f"<code>{_text(store['answer'])}</code>"
+        cells = (str(store["code"]), name, answer, safe, lost, *counts, _text(store["verdict"], _VERDICT), first)
         yield f"| {' | '.join(cells)} |"
     if len(stores) > ROWS:
         yield ""
@@ -151,15 +154,26 @@ def _case(suite: ElementTree.Element, store: Row) -> None:
     if not _fails(store):
         return
     counts = store.get("counts") or {}
-    lines = [f"{key}: {printable(store.get(key))}" for key in ("verdict", "safety", "release", "release_from", "location")]
+    lines = [
+        f"{key}: {printable(store.get(key))}" for key in ("verdict", "answer", "safety", "release", "release_from", "location")
+    ]
     lines += (
         [f"lost_messages: {store['lost_messages']:,}"] if store.get("starts") and store.get("lost_messages") is not None else []
     )
     lines += [f"findings of severity {severity}: {counts[severity]:,}" for severity in SEVERITIES if counts.get(severity)]
     lines += [f"incomplete: {printable(sentence)}" for sentence in store.get("incomplete") or ()]
+    lines += _step_lines(store)
     kind = "error" if _is_error(store) else "failure"
     name = f"exit code {store['code']}" if store["code"] else "diverged"
     _verdict(case, kind, name, printable(store["verdict"]), "\n".join(lines))
+
+
+def _step_lines(store: Row) -> Iterator[str]:
+    """Yield the steps under their numbers, each command on a line of its own."""
+    for number, step in enumerate(store["steps"], 1):
+        yield f"{number}. {step['step']}: {printable(step['text'], _CASE_STEP)}"
+        if step["command"]:
+            yield f"   {printable(step['command'])}"
 
 
 def _verdict(case: ElementTree.Element, kind: str, name: str, message: str, text: str) -> None:
@@ -185,6 +199,8 @@ def _samples(result: Row, ended_at: float) -> Iterator[str]:
     yield from _family("last_run_timestamp_seconds", ended, [(name, round(ended_at, 3)) for name, _ in stores])
     unwritten = "Results of the last run that could not be written."
     yield from _family("output_problems", unwritten, [(name, problems) for name, _ in stores])
+    answers = [({**name, "answer": store["answer"]}, 1) for name, store in stores]
+    yield from _family("answer", "What to do with the copy, by the label; always 1.", answers)
     for metric, meaning, key in _GAUGES:
         known = [(name, _value(store, key)) for name, store in stores]
         yield from _family(metric, meaning, [(name, number) for name, number in known if number is not None])

@@ -13,7 +13,7 @@ _LISTS = (list, tuple, PackedList)
 _ORDER = (
     # What an audit reads of a repair's report comes first (store_io/audit/checks/repaired_store.py).
     "schema_version made_at consistent given_up log_tail stays healed_at "
-    "exit_code store name code severity action file start end release release_from settings_from verdict safety "
+    "exit_code store name code severity action file start end release release_from settings_from verdict safety answer "
     "complete incomplete gaps phy_offset topic queue_id queue_offset expected actual message next count size digest reason "
     "lost_messages lost_bytes location run_id tool_version rules_version started_at value from settings inputs broker starts "
     "refusal refusal_kind exit start_segment stop_reason min_phy_offset truncate_at lost messages bytes by_queue "
@@ -28,6 +28,7 @@ _ORDER = (
     "emptied earlier log_end lacks_messages diverged "
     "releases lose_least other_settings settings_without_effect setting known doubt deleted_file_count timers_lost "
     "not_judged level not_read segment_bytes queue_files queue_bytes index_files index_bytes reused_segments reused_bytes since "
+    "cause on_purpose path step text command gives_up "
 ).split()
 _PARTS = 2000
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}

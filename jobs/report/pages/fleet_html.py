@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.report.pages.page import SEVERITY_STYLE, TOOLS_FROM, View, page, style_of
+from jobs.report.texts.history_text import answer_text
 from jobs.report.texts.run_words import EXIT_CODES, store_title
 from jobs.report.texts.safety_text import KINDS, SHAPE_OF, SHORT, headline_of_all
+from schemas.answer import Answer
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from store_io.audit.outcome.safety import Safety
@@ -16,6 +18,7 @@ from store_io.base.exit_codes import CONSISTENT, DERIVED, GAP_CODES, LOST
 _RUNS = 100  # of a store's table, the newest
 _STRIP = 60  # runs in the strip of a store's row
 _CODE_STYLE = {CONSISTENT: "safe", DERIVED: "care", **dict.fromkeys(GAP_CODES, "unknown"), LOST: "stop"}
+_PLACES = {answer: place for place, answer in enumerate(Answer)}
 _HEIGHT = 22  # of a strip, in pixels
 
 
@@ -39,6 +42,7 @@ def fleet_html(view: Row) -> Iterator[str]:
         "kinds": KINDS,
         "exit_codes": EXIT_CODES,
         "short": SHORT,
+        "answer_text": answer_text,
         "severity_style": SEVERITY_STYLE,
         "code_style": lambda run: _CODE_STYLE.get(run["exit_code"], "unknown"),
         "stores": stores,
@@ -71,7 +75,16 @@ def _sort(place: int, store: Row) -> tuple[object, ...]:
     """Return the sort keys of a store as `row` in macros.html takes them."""
     latest = store["latest"]
     lost = latest["lost_messages"] if latest["starts"] else None
-    return None, -place, None, "" if lost is None else lost, latest["exit_code"], store["age_seconds"], store["runs"]
+    return (
+        None,
+        -_PLACES.get(store["answer"], len(_PLACES)),
+        -place,
+        None,
+        "" if lost is None else lost,
+        latest["exit_code"],
+        store["age_seconds"],
+        store["runs"],
+    )
 
 
 def _bars(trend: Sequence[Row]) -> list[RunBar]:

@@ -38,6 +38,11 @@ def when_text(text: str | None) -> str:
     return "never" if text is None else text.replace("T", " ").rstrip("Z")
 
 
+def answer_text(answer: str | None) -> str:
+    """Return the answer of a run as a table shows it. A run of an earlier version kept none."""
+    return "-" if answer is None else printable(answer, _NAME)
+
+
 def _more(rest: int, noun: str) -> list[str]:
     return [f"  and {count_text(rest, 'more ' + noun)} (--format json has all)"] if rest > 0 else []
 
@@ -52,7 +57,7 @@ def fleet_text(view: Row, colour: bool = False) -> str:
 
 def _fleet(view: Row, paint: Paint) -> Iterator[str]:
     stores = view["stores"]
-    head = ("code", "store", "safe to start?", "lost messages", "audited", "runs", "why")
+    head = ("code", "store", "answer", "safe to start?", "lost messages", "audited", "runs", "why")
     rows: list[Sequence[str]] = [head]
     paints = [BOLD]
     for store in stores:
@@ -62,9 +67,10 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
             lost += f" + {count_text(store['lost_timers'], 'timer')}"
         codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
         name, why = printable(store_title(store["name"], store["broker_name"], _NAME), _NAME), printable(store["why"], 120)
-        rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, when_text(latest["started_at"]), codes, why))
+        answer, when = answer_text(store["answer"]), when_text(latest["started_at"])
+        rows.append((str(latest["exit_code"]), name, answer, SHORT[store["safety"]], lost, when, codes, why))
         paints.append(code_colour(latest["exit_code"], bool(latest.get("diverged"))))
-    yield from in_columns(rows, (0, 3), paints, paint)
+    yield from in_columns(rows, (0, 4), paints, paint)
     totals = view["totals"]
     answers = ", ".join(f"{totals[kind]:,} {word}" for kind, word in SHORT.items() if totals[kind])
     lost_text = f"{count_text(totals['lost_messages'], 'message')} ({bytes_text(totals['lost_bytes'])})"
@@ -200,6 +206,9 @@ def _store_difference(store: Row, paint: Paint) -> Iterator[str]:
             yield paint(YELLOW, f"  run {side} is incomplete: {printable(verdict)}")
     for sentence in store["other_settings"]:
         yield paint(YELLOW, f"  other rules: {printable(sentence)}")
+    before, now = store["answers"]
+    if None not in (before, now) and before != now:
+        yield paint(YELLOW, f"  answer          {answer_text(before)} -> {answer_text(now)}")
     yield from _of_its_group(store, paint)
     log = store["commitlog"]
     if log:

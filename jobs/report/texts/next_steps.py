@@ -35,10 +35,7 @@ class ShownStep:
 
 def shown_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> list[ShownStep]:
     """Return the steps in their order. words, plan, to: as `repair_commands` takes them."""
-    shown = [_shown(outcome, step, words, plan, to) for step in steps_of(outcome)]
-    if outcome.in_use and not any(step.name == StepName.STOP for step in shown):
-        return [ShownStep(StepName.STOP, outcome.in_use), *shown]
-    return shown
+    return [_shown(outcome, step, words, plan, to) for step in steps_of(outcome)]
 
 
 def _shown(outcome: AuditOutcome, step: AnswerStep, words: Sequence[str], plan: str, to: str) -> ShownStep:

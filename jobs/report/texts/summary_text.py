@@ -134,8 +134,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
     lines += _more(len(further) - _LINES, "reason")
     broker = outcome.plan.get("broker")
     if not outcome.complete and not outcome.segment_count:
-        path = "Check the path: it must be the folder that holds commitlog/, and it must be readable."
-        return lines if outcome.config is not None else [*lines, *_rows("Next", path)]
+        return lines
     if broker:
         lines += _broker(outcome, broker, paint)
     if broker and broker.get("starts"):

@@ -415,7 +415,7 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
 
 def config_absent(outcome: AuditOutcome) -> str:
     """Return what a start needs of config/ and a copy with messages lacks, if no finding says so; else ""."""
-    loads, tables = (outcome.plan["broker"] or {}).get("config"), outcome.config
+    loads, tables = (outcome.plan.get("broker") or {}).get("config"), outcome.config
     holds_messages = outcome.messages or counted(outcome, Code.MESSAGES_NOT_READ)
     if tables is None or not loads or not loads["starts"] or not holds_messages:
         return ""

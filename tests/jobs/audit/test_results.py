@@ -15,8 +15,11 @@ from jobs.report.files.result_files import RunInfo, result_json
 from jobs.report.texts.summary_text import summary_text
 from jobs.runtime.output import OutputFailed
 from jobs.tables.delta_tables import run_rows
-from schemas.advice import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Step
+from schemas.answer import AnswerStep, StepName
 from schemas.rows import AuditOutcome
+from store_io.answer.answers import answer_of
+from store_io.answer.steps import steps_of
 from store_io.base import packed
 from tests.support.handmade import samples
 
@@ -34,6 +37,11 @@ def test_a_stopped_run_has_a_result_with_every_store(tmp_path: Path) -> None:
     assert result == json.loads((tmp_path / "result.json").read_text()) == read_result(str(tmp_path), "one")
     assert (result["exit_code"], result["complete"], result["run_id"]) == (3, False, "one")
     assert [store["incomplete"] for store in result["stores"]] == [["stopped by a signal"], ["no such folder"]]
+    assert {store["answer"] for store in result["stores"]} == {"not_known"}
+    assert [[(step["step"], step["text"]) for step in store["steps"]] for store in result["stores"]] == [
+        [("condition", "Audit again: this audit ended before it had read the copy.")],
+        [("change", "Correct the option or the row of the fleet file that the verdict names, and audit again.")],
+    ]
 
 
 def test_only_the_runs_own_result_is_read(tmp_path: Path) -> None:
@@ -64,6 +72,7 @@ def test_it_is_code_3_with_the_sentence_and_a_plan_without_steps() -> None:
         [],
     )
     assert outcome.replica_group == "g" and not outcome.plan["complete"]
+    assert (answer_of(outcome), steps_of(outcome)) == ("not_known", [AnswerStep(StepName.CHANGE, Advice(Step.CHECK_PATH))])
 
 
 def test_a_verdict_of_its_own_stands_as_it_is() -> None:

@@ -53,6 +53,15 @@ def test_what_a_finding_was_is_told() -> None:
     assert (grown["severity"], grown["start"], grown["end"]) == ("loss", 5, 30)
 
 
+def test_an_answer_that_changed_is_told_although_nothing_is_new() -> None:
+    view = diff({**A, "answer": "start"}, {**B, "answer": "other_copy"}, [])
+    assert (view["exit_code"], view["stores"][0]["answers"]) == (0, ["start", "other_copy"])
+    assert "\n  answer          start -> other_copy\n" in difference_text(view)
+    for before, now in (("start", "start"), (None, "start"), ("start", None)):
+        text = difference_text(diff({**A, "answer": before}, {**B, "answer": now}, []))
+        assert "  answer" not in text and "1 store without a difference" in text
+
+
 def test_a_log_that_only_grew() -> None:
     after = [segment(1), segment(2), segment(3, "e"), segment(4, "e", 30), segment(5, wrote=None)]
     found = difference.compare_log(BEFORE, after)

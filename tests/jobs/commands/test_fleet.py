@@ -85,7 +85,7 @@ def test_the_unsafe_copies_come_first() -> None:
     assert (view["runs"], view["not_audited_since"]) == (2, [{"store": "old", "name": "old", "last": "2026-11-17T11:06:40Z"}])
     text = fleet_text(view)
     assert "\x1b" not in text and text.count("\n") == 11 + 4
-    assert text.splitlines()[1].split()[:7] == ["20", "lost-300", "do", "not", "start", "300", "2026-11-20"]
+    assert text.splitlines()[1].split()[:7] == ["20", "lost-300", "-", "do", "not", "start", "300"]
     assert "not audited since then: old (last 2026-11-17 11:06:40 UTC)" in text
     assert "\x1b[31m" in fleet_text(view, colour=True)
     json.loads(past_runs.json_text(view))
@@ -114,6 +114,19 @@ def test_safety_is_what_the_reports_of_single_stores_say() -> None:
 
 def written_by_another_release(outcome: AuditOutcome) -> AuditOutcome:
     return replace(outcome, release_from=DEFAULT, written_by="4.8.0 to 4.9.8")
+
+
+def test_the_answer_and_its_steps_are_shown_as_the_run_kept_them() -> None:
+    rows = [
+        run_row("a", 2, 20, safety="stop", answer="copy_again", steps=["stop", "copy", "start"]),
+        run_row("old", 2, safety="safe"),
+    ]
+    view = view_of(rows)
+    assert [(s["answer"], s["steps"]) for s in view["stores"]] == [("copy_again", ["stop", "copy", "start"]), (None, None)]
+    assert all(key not in store["latest"] for store in view["stores"] for key in ("answer", "steps"))
+    head, first, second = (line.split() for line in fleet_text(view).splitlines()[:3])
+    assert (head[2], first[2], second[2]) == ("answer", "copy_again", "-")
+    assert json.loads(past_runs.json_text(view))["stores"][0]["answer"] == "copy_again"
 
 
 @pytest.mark.parametrize(

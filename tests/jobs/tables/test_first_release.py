@@ -50,6 +50,7 @@ def test_they_are_read(first: Path) -> None:
         ("b", 10, 2, "unknown"),
         ("a", 0, 2, "unknown"),
     ]
+    assert {(store["answer"], store["steps"]) for store in view["stores"]} == {(None, None)}
     assert [store["store"] for store in view["stores"]] == ["/copies/b", "/copies/a"]  # folders' names: nobody named them
     assert view["stores"][0]["latest"]["codes"][0]["code"] == "queue_entry_wrong"
     log = DeltaLog(NO_SESSION, f"file:{first}/runs", TABLES["runs"])
@@ -69,6 +70,9 @@ def test_they_are_appended_compacted_and_pruned(first: Path) -> None:
     assert comments == {column.name: column.comment for column in (*TABLES["runs"], RUN_ID)}
     view = fleet.read_fleet(History(str(first)), NOW)  # a person has given `a` its name by now
     assert sorted((store["store"], store["runs"]) for store in view["stores"]) == [("/copies/b", 1), ("a", 3), ("calm", 2)]
+    assert {store["store"]: (store["answer"], store["steps"]) for store in view["stores"]} == {
+        "/copies/b": (None, None), "a": ("repair", ["other", "repair", "start", "check"]), "calm": ("start", ["start"]),
+    }  # fmt: skip
     rows = DeltaQuery(f"{first}/runs").ask(["run_id", "store", "verdict", "safety"], "ORDER BY run_id, store")
     view = tables_command.compact(tables_under(str(first)))
     assert all(row["files"][1] <= 1 for row in view["by_table"])

@@ -45,10 +45,18 @@ def test_the_whole_file() -> None:
     assert "* table x&#58; no space" in lines
     assert "* Not audited completely: 1 store of 3" in lines
     rows = [line for line in lines if line.startswith("| ")]
-    assert rows[0] == "| code | store | safe to start? | lost messages | loss | rebuildable | note | verdict |"
+    assert (
+        rows[0] == "| code | store | answer | safe to start? | lost messages | loss | rebuildable | note | verdict | first step |"
+    )
     assert [row.split(" | ")[0] for row in rows[1:]] == ["| 20", "| 3", "| 0"]
     assert rows[3].startswith("| 0 | <code>calm</code> | ") and " | 0 | 0 | 0 | 0 | RocketMQ 5.3.3 would start" in rows[3]
     assert " | not known | " in rows[2]
+    assert [html.unescape(row.split(" | ")[2]) for row in rows[1:]] == [
+        f"<code>{answer}</code>" for answer in ("repair", "not_known", "start")
+    ]
+    assert rows[2].endswith(
+        " | Check the path&#58; it must be the folder that holds commitlog/, and it must be readable. Then audit again. |"
+    )
 
 
 def test_an_assumed_release_is_said_first() -> None:
@@ -59,12 +67,28 @@ def test_an_assumed_release_is_said_first() -> None:
 @pytest.mark.parametrize("name", [*samples.HOSTILE_NAMES, *MARKUP])
 def test_no_name_is_markup(name: str) -> None:
     (row,) = [line for line in text_of(replace(samples.clean(), name=name, verdict=name)).splitlines() if line.startswith("| 0 ")]
-    assert row.count("|") == 9
+    assert row.count("|") == 11
     cell = row.split("|")[2].strip().removeprefix("<code>").removesuffix("</code>")
     assert re.fullmatch(r"(?:[^\x00-\x7f]|[\w\s,.;%'/…-]|&#\d+;|<span>[@/.]</span>)*", cell) and "_" not in cell
     assert "//" not in cell and "www." not in cell and not re.search(r"@\w", cell)
     shown = html.unescape(re.sub(r"</?span>", "", cell))
     assert shown == printable(name, 100)
+
+
+@pytest.mark.parametrize("name", [*samples.HOSTILE_NAMES, *MARKUP])
+def test_a_step_is_text_and_its_length_is_bounded(name: str) -> None:
+    found = result(samples.clean())
+    found["stores"][0]["steps"][0]["text"] = name * 400
+    (row,) = [line for line in summary_markdown(found).splitlines() if line.startswith("| 0 ")]
+    cell = row.split("|")[-2].strip()
+    assert row.count("|") == 11 and html.unescape(re.sub(r"</?span>", "", cell)) == printable(name * 400, 300)
+    assert "//" not in cell and "www." not in cell and not re.search(r"<(?!/?span>)|@\w", cell)
+
+
+def test_a_store_without_a_step_has_an_empty_cell() -> None:
+    found = result(samples.clean())
+    found["stores"][0]["steps"] = []
+    assert summary_markdown(found).splitlines()[-1].endswith(" |  |")
 
 
 def test_many_stores_are_cut_and_counted() -> None:
@@ -102,6 +126,18 @@ def test_stores_are_cases() -> None:
         failure is not None and failure.attrib["type"] == "exit code 20" and "findings of severity loss: 1" in str(failure.text)
     )
     assert error is not None and error.attrib["type"] == "exit code 3" and "incomplete: " in str(error.text)
+
+
+def test_a_failure_has_the_answer_and_the_steps_by_number() -> None:
+    found = result(samples.damaged())
+    steps = found["stores"][0]["steps"]
+    steps[1] |= {"command": "./spark-submit.sh repair '/copies/a b'", "text": "Repair \x1b[31m\nit"}
+    (failure,) = ElementTree.fromstring(junit_xml(found).encode()).iter("failure")
+    lines = str(failure.text).splitlines()
+    assert "answer: repair" in lines
+    assert [line.partition(":")[0] for line in lines if line[0].isdigit()] == ["1. other", "2. repair", "3. start", "4. check"]
+    place = lines.index("2. repair: Repair \\x1b[31m\\x0ait")
+    assert lines[place + 1] == "   ./spark-submit.sh repair '/copies/a b'" and lines[place + 2].startswith("3. start: ")
 
 
 def test_a_property_that_is_null_is_left_out() -> None:
@@ -231,6 +267,11 @@ def test_a_fleet() -> None:
     assert (value(found, "messages", store=hurt), value(found, "segments", store=hurt)) == (18, 2)
     assert (value(found, "damaged_extents", store=hurt), value(found, "damaged_bytes", store=hurt)) == (1, 200)
     assert (value(found, "commitlog_bytes", store="calm"), value(found, "damaged_bytes", store="calm")) == (1024, 0)
+    answers = {labels: number for (metric, labels), number in found.items() if metric == "rocketmq_store_audit_answer"}
+    assert answers == {
+        (("answer", answer), ("store", store)): 1
+        for store, answer in {"calm": "start", hurt: "repair", "gone": "not_known", "stuck": "repair"}.items()
+    }
     assert value(found, "damaged_bytes", store="gone") is None and value(found, "unverified_bytes", store="gone") is None
 
 

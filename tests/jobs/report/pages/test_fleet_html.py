@@ -43,10 +43,12 @@ def test_a_finding_leads_to_what_its_code_means() -> None:
 def test_a_long_list_gets_tools_and_stores_their_brokers_names() -> None:
     broker = HOSTILE.replace("(1)", "")  # with parentheses it would not be shown
     rows = [run_row(f"store-{n}", 2, safety="safe", broker_name=broker) for n in range(TOOLS_FROM)]
-    rows[3] |= {"safety": "stop", "exit_code": 20, "starts": None}
+    rows[3] |= {"safety": "stop", "answer": "change", "exit_code": 20, "starts": None}
     page = Page("".join(fleet_html(view_of(rows))))
     assert page.problems() == [] and len(page.all("script")) == 1
-    assert [cell.get("data-sort") for cell in page.all("td")[:6]] == ["0", None, "", "20", "75200", "1"]
+    assert [cell.get("data-sort") for cell in page.all("td")[:7]] == ["-3", "0", None, "", "20", "75200", "1"]
+    assert [cell.get("data-sort") for cell in page.all("td")[7:8]] == ["-8"], "no answer was kept: last"
+    assert page.text.count("change") == 1
     assert f"{printable(broker)} (store-3)" in page.text and f"{printable(broker)[:20]}" in fleet_text(view_of(rows))
 
 

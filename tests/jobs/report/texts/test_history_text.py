@@ -9,7 +9,7 @@ from tests.support.handmade.history_rows import A, B, diff, place, run_row, view
 def test_a_few_stores_are_told_run_by_run() -> None:
     rows = [run_row("a", n, 0, rules_version="1" if n < 3 else "2", location=f"/copies/{n}", safety="safe") for n in range(25)]
     lines = fleet_text(view_of(rows)).splitlines()
-    assert lines[1].split()[8:] == ["0"] * 8 + ["verdict", "0"]  # audited is two words
+    assert lines[1].split()[9:] == ["0"] * 8 + ["verdict", "0"]  # audited is two words
     assert sum(line.endswith(tuple(f"  r{n}" for n in range(25))) for line in lines) == 20
     assert "  and 5 earlier runs (--format json has more)" in lines
     assert "  under this name, copies in 25 places; the latest in /copies/24" in lines
