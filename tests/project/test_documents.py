@@ -8,20 +8,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from jobs.report.texts import safety_text
-from jobs.report.texts.safety_text import judge
+from schemas.answer import Answer, StepName
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.sources import SOURCES
 from schemas.tables import DATASETS, TABLES
-from store_io.audit.outcome.safety import Start, decide
+from store_io.answer.answers import answer_of
 from tests import ROOT
 from tests.support.handmade import samples
-from tests.support.texts.own_code import said_in
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LONGEST_LINE = 130  # but tables, code, and what the tool printed
@@ -56,33 +53,20 @@ def test_the_front_page_is_short() -> None:
     assert (ROOT / "README.md").stat().st_size <= README_BYTES
 
 
-def answers() -> list[str]:
-    """The first words of each row of README's table of verdicts, as a pattern: "…" is whatever the verdict names there."""
-    table = (ROOT / "README.md").read_text("utf-8").partition("| it says |")[2].partition("\n\n")[0]
-    return re.findall(r"^\| ([A-Z…].+?) \|", table, re.MULTILINE)
+def test_the_readme_has_a_row_for_each_of_the_eight_answers_in_their_order() -> None:
+    table = (ROOT / "README.md").read_text("utf-8").partition("| answer |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)` \| ([\d, ]+) \| (.+) \|$", table, re.MULTILINE)
+    assert [row[0] for row in rows] == list(Answer)
+    codes = {answer: {int(code) for code in codes.split(",")} for answer, codes, _ in rows}
+    for outcome in samples.every_kind():
+        if outcome.replicas:
+            continue  # these samples lack the finding that gives such a copy its code
+        assert outcome.exit_code in codes[answer_of(outcome)], outcome.verdict
 
 
-def answers_to(headline: str) -> list[str]:
-    found = [row for row in answers() if re.match(".+".join(map(re.escape, row.split("…"))), headline)]
-    return [row for row in found if not any(other != row and other.startswith(row) for other in found)]
-
-
-def test_the_readme_says_what_to_do_about_each_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    headlines = {judge(outcome).headline for outcome in samples.every_kind()}
-    for start in Start:
-        decision = replace(decide(samples.damaged()), start=start, alone=None, lacking=None)
-        monkeypatch.setattr(safety_text, "decide", lambda _, decision=decision: decision)
-        headlines.add(judge(samples.damaged()).headline)
-    assert len(headlines) > len(Start)
-    assert {headline: len(answers_to(headline)) for headline in headlines} == dict.fromkeys(headlines, 1)
-
-
-def test_the_readme_names_no_verdict_that_there_is_not() -> None:
-    modules = ("jobs/report/texts/safety_text.py", "store_io/audit/outcome/safety.py", "store_io/wording/not_whole.py")
-    said = [text for module in modules for _, text in said_in(ROOT / module).literals] + [CATALOGUE["commitlog_empty"].meaning]
-    pieces = [(row, piece.strip()) for row in answers() for piece in row.split("…")]
-    assert len(pieces) > 20
-    assert [row for row, piece in pieces if not any(piece in text for text in said)] == []
+def test_the_page_for_results_has_a_row_for_each_step() -> None:
+    table = (ROOT / "docs" / "results.md").read_text("utf-8").partition("| step |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(StepName)
 
 
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
