@@ -238,7 +238,7 @@ class Step(StrEnum):
     CHECK_LOG_END = auto()  # the physical offset at which the log ends
     CHECK_NEW_STORE = auto()
     SEND_AGAIN = auto()  # messages that are missing; whether there may be more
-    SEND_GIVEN_UP = auto()  # messages that the repair gives up
+    SEND_GIVEN_UP = auto()  # messages that the repair gives up; whether it may give up more
     SEND_ONLY_OTHERS = auto()  # the other copy; messages
     MORE_STEPS = auto()  # how many are not listed
 

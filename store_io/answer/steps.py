@@ -264,13 +264,17 @@ class _Steps:
         elif outcome.plan.get("broker") is not None and outcome.complete and acts(outcome):
             yield AnswerStep(StepName.REPAIR, gives_up=self._gives_up())
 
+    @property
+    def _more_given_up(self) -> bool:
+        return self._repair is not None and self._repair.given_up_more
+
     def _gives_up(self) -> GivesUp | None:
         best = self._repair
         return None if best is None else GivesUp(best.given_up, best.offsets, entries=best.not_kept)
 
     def _conditions(self) -> Iterator[AnswerStep]:
         lacking, outcome = self._decision.lacking, self._outcome
-        if lacking is not None and lacking.earlier:
+        if lacking is not None and lacking.earlier and not self._donor_holds_all:
             holder = _place(outcome.replicas, lacking.holder)
             yield AnswerStep(StepName.CONDITION, Advice(Step.ONLY_IF_LATER_ONE_IS_GONE, (holder, lacking.lacks)))
         if lacking is not None and lacking.refused and not lacking.best:
@@ -327,7 +331,8 @@ class _Steps:
             return
         given = next((step.gives_up for step in self._repairs() if step.gives_up is not None), None)
         if given is not None:
-            yield from [AnswerStep(StepName.RESEND, Advice(Step.SEND_GIVEN_UP, (given.messages,)))] if given.messages else []
+            given_up = Advice(Step.SEND_GIVEN_UP, (given.messages, int(self._more_given_up)))
+            yield from [AnswerStep(StepName.RESEND, given_up)] if given.messages else []
         elif self._answer == Answer.START_MENDS and outcome.missing:
             missing = outcome.missing["messages"], int(outcome.missing["at_least"])
             yield AnswerStep(StepName.RESEND, Advice(Step.SEND_AGAIN, missing))

@@ -38,6 +38,7 @@ class RepairProposal:
     changes: the new store is anything else than a copy.
     unserved: messages of an earlier life of their queue, which get no entry.
     config_left: why files of config/ are not mended.
+    given_up_more: it may give up more messages than that.
     offsets: positions of consumers, delay levels and timers that it sets back.
     not_kept: entries in forms of config/ that it does not take.
     """
@@ -54,6 +55,7 @@ class RepairProposal:
     unserved: int = 0
     config_left: str = ""
     changes: bool = False
+    given_up_more: bool = False
     offsets: int = 0
     not_kept: int = 0
 
@@ -87,6 +89,7 @@ def _proposal(policy: str, row: Row) -> RepairProposal:
         risk=row["risk"], risk_left=row["risk_left"], unserved=row["unserved"],
         config_left=row["config_left"],
         changes=any(step["action"] != COPY for step in row["steps"]),
+        given_up_more=row.get("given_up_more", False),
         offsets=sum(step["kept"].get("positions", 0) for step in row["steps"] if step["action"] == CORRECT_OFFSETS),
         not_kept=sum(form["count"] for file in row["config"] for form in file.get("not_kept", ())),
     )  # fmt: skip
@@ -96,8 +99,8 @@ def refused_section(sentence: str, worked_out: bool = True) -> Row:
     """Return a policy's part of the section if it has no steps. worked_out: whether a repair refuses; else nobody tried."""
     return {
         "refused": sentence, "worked_out": worked_out, "options": [], "messages_before": None, "messages_after": None,
-        "healed": None, "risk": None, "risk_left": None, "config_left": "", "lost": None, "given_up": None, "config": [],
-        "unserved": None, "steps": [],
+        "healed": None, "risk": None, "risk_left": None, "config_left": "", "lost": None, "given_up": None,
+        "given_up_more": None, "config": [], "unserved": None, "steps": [],
     }  # fmt: skip
 
 

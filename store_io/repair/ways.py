@@ -197,6 +197,7 @@ def section_of(way: Way) -> Row:
         "messages_after": report["messages_after"], "healed": way.healed, "risk": way.risk, "risk_left": way.risk_left,
         "config_left": way.config_left,
         "lost": report["lost"], "given_up": report["given_up"]["messages"],
+        "given_up_more": bool(report["given_up"]["signs"]),
         "config": [_timeless(row) for row in report["config"]], "unserved": _unserved(report), "steps": report["steps"],
     }  # fmt: skip
 

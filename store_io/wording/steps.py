@@ -310,8 +310,9 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     ),
     Step.CHECK_NEW_STORE: "Go through the checks of the hand-over page, which the repair writes beside the new store.",
     Step.SEND_AGAIN: _send_again,
-    Step.SEND_GIVEN_UP: lambda number: (
-        f"Send again what the repair gives up, {_messages(number)}: the files beside the new store name them."
+    Step.SEND_GIVEN_UP: lambda number, more: (
+        f"Send again what the repair gives up, {'at least ' if more else ''}{_messages(number)}: the files beside the new store"
+        " name them."
     ),
     Step.SEND_ONLY_OTHERS: lambda other, number: (
         f"Once one copy is master, send again what only the other holds: {other} has {_messages(number)} that this copy lacks."

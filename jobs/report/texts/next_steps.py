@@ -81,5 +81,6 @@ def _repair_text(outcome: AuditOutcome) -> str:
     else:
         does = [kept, "mends what differs"]
     effects = "; ".join([" and ".join(filter(None, does)), *effect_clauses(best)])
-    given = f"; it gives up {count_text(best.given_up, 'message')}" if best.given_up else "; it gives up nothing"
+    least = "at least " if best.given_up_more else ""
+    given = f"; it gives up {least}{count_text(best.given_up, 'message')}" if best.given_up or least else "; it gives up nothing"
     return f"{last} the copy: this {effects}{given}."

@@ -1,0 +1,52 @@
+"""Audits the copies of a truth as a run does: together if they are a group, a donor as `rescue` takes it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from schemas.rows import AuditOutcome
+from store_io.audit.audit_store import StoreAudit, run_rounds
+from store_io.audit.outcome.copy_whole import held_by
+from store_io.base.tasks import run_task
+from store_io.model.audit_request import AuditRequest
+from store_io.repair.plan_repair_section import repair_section, steps_tasks
+from store_io.replicas.replica_groups import ReplicaGroup
+from store_io.source.byte_source import StoreLocation
+from tests.answers.recipes import make_answer_store
+from tests.answers.truth import Truth, truth_of
+
+
+@cache
+def outcomes_of(name: str) -> tuple[str, dict[str, AuditOutcome]]:
+    """Return (the folder in which the copies were, the outcome of each copy that has an answer), with worked-out repairs."""
+    with TemporaryDirectory() as folder:
+        make_answer_store(name, Path(folder) / "copies")
+        return folder, _outcomes(truth_of(name), Path(folder) / "copies")
+
+
+def _outcomes(truth: Truth, folder: Path) -> dict[str, AuditOutcome]:
+    audits = []
+    for number, copy in enumerate(truth.copies):
+        conf = copy.broker_conf.replace("STORE", str(folder / copy.name))
+        group = "" if truth.asked == "audit" else "g"
+        location = StoreLocation(str(folder / copy.name))
+        audits.append(StoreAudit(AuditRequest(copy.name, location, truth.release, conf, group, number)))
+    run_rounds([(audit, audit.first_tasks()) for audit in audits], lambda tasks: [run_task(task) for task in tasks])
+    if truth.asked != "audit":
+        group_of_all = ReplicaGroup("g", audits)
+        group_of_all.finish([run_task(task) for task in group_of_all.tasks()])
+        if truth.asked == "group":
+            group_of_all.blame()
+    found = {}
+    for copy, audit in zip(truth.copies, audits, strict=True):
+        if copy.answer is None:
+            continue
+        outcome = found[copy.name] = audit.outcome()
+        section = repair_section(outcome, [task.run() for task in steps_tasks(outcome, audit.request.location)])
+        if section is not None:
+            outcome.plan["repair"] = section
+        if truth.asked == "donor" and (more := held_by(outcome, str(folder / truth.copies[1].name))) is not None:
+            outcome.not_whole.insert(0, more)
+    return found
