@@ -10,15 +10,18 @@ from typing import NamedTuple
 from schemas.advice import Cause, Lack
 from schemas.answer import Answer
 from schemas.finding_codes import BY_A_START, CURED, Code
-from schemas.rows import NOTE, REBUILDABLE, AuditOutcome
+from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, Finding
 from store_io.answer.repairs import empties, going, more_than_a_start, none_goes
 from store_io.audit.outcome.safety import (
     Decision,
     Start,
     counted,
     decide,
+    end_of_log,
     has_other_losses,
+    index_shrinks,
     is_emptied,
+    remade_index_files,
     setting_at_fault,
     setting_that_cuts,
 )
@@ -97,7 +100,32 @@ class _Facts:
     @cached_property
     def mended_by_repair(self) -> bool:
         """Say whether something differs that any repair mends, and that a start does not."""
-        return any(f.severity == REBUILDABLE and f.code in CURED and f.next not in BY_A_START for f in self.outcome.findings)
+        rows = [f for f in self.outcome.findings if f.severity == REBUILDABLE and f.code in CURED]
+        return bool(rows) and (index_shrinks(self.outcome) or not all(map(self._mended_by_start, rows)))
+
+    def _mended_by_start(self, finding: Finding) -> bool:
+        """Say whether a start puts this right: it dispatches, cuts queues at the log's end, and makes newer index files again."""
+        if finding.next in BY_A_START or finding.file in self._remade:
+            return True
+        return finding.code == Code.QUEUE_ENTRY_BEYOND_END and (finding.topic, finding.queue_id) in self._cut_queues
+
+    @cached_property
+    def _remade(self) -> set[str]:
+        return remade_index_files(self.outcome)
+
+    @cached_property
+    def _cut_queues(self) -> set[tuple[str | None, int | None]]:
+        """Return the queues that lead beyond the log before a start, and not after it."""
+        beyond = {(f.topic, f.queue_id) for f in self.outcome.findings if f.code == Code.QUEUE_ENTRY_BEYOND_END}
+        broker = self.outcome.plan.get("broker") or {}
+        if not beyond or not broker.get("starts"):
+            return set()
+        end, rows = end_of_log(broker), broker["after_dispatch"]["queues"]
+        return {
+            (row["topic"], row["queue_id"])
+            for row in rows
+            if (row["topic"], row["queue_id"]) in beyond and row["max_phy_offset"] < end
+        }
 
     @property
     def repair_keeps_more(self) -> bool:

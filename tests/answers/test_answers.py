@@ -14,6 +14,7 @@ import pytest
 from jobs.report.files.ci_files import junit_xml, prometheus_text, summary_markdown
 from jobs.report.files.result_files import plan_parts, result_json
 from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.texts.commands import words_of
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.rescue_text import steps_list
 from jobs.report.texts.summary_text import summary_text
@@ -64,33 +65,33 @@ def test_what_the_repair_gives_up_is_what_was_written_by_hand(name: str, copy: s
 @pytest.mark.parametrize(("name", "copy"), ANSWERED)
 def test_every_surface_has_the_same_answer_steps_and_sentences(name: str, copy: str) -> None:
     _, outcome = copy_of(name, copy)
-    run = replace(samples.RUN, out="/out")
+    run, words, plan_file = replace(samples.RUN, out="/out"), words_of(outcome), f"/out/{outcome.name}/plan.json"
     result = json.loads(result_json(run, [outcome]))
     row = result["stores"][0]
     answer, steps = row["answer"], [(step["step"], step["text"], step["command"]) for step in row["steps"]]
     assert answer == answer_of(outcome)
     listed = [words_of_text(f"{number}. {step}: {text}") for number, (step, text, _) in enumerate(steps, 1)]
 
-    terminal = summary_text(run, [outcome], "/out", words=(outcome.location_text,))
+    terminal = summary_text(run, [outcome], "/out", words=words)
     top = words_of_text("\n".join(terminal.splitlines()[: FIRST_LINES + 2 * len(steps)]))
     assert f"Answer {answer}" in top
     positions = [top.find(text.partition(": ")[0] + ":") for text in listed]
     assert -1 not in positions and positions == sorted(positions)
 
-    page = "".join(report_html(outcome, PageContext(store_words=(outcome.location_text,), plan=f"/out/{outcome.name}/plan.json")))
+    page = "".join(report_html(outcome, PageContext(store_words=words, plan=plan_file)))
     text = words_of_text(html.unescape(re.sub(r"<[^>]+>", " ", page)))
     bare = html.unescape(re.sub(r"<[^>]+>", "", page))
     for step, sentence, command in steps:
         assert words_of_text(f"{step} : {sentence}") in text or words_of_text(f"{step}: {sentence}") in text
         assert command is None or command in bare
 
-    rescued = words_of_text(steps_list(outcome, shown_steps(outcome, (outcome.location_text,), f"/out/{outcome.name}/plan.json")))
+    rescued = words_of_text(steps_list(outcome, shown_steps(outcome, words, plan_file)))
     assert f"Answer {answer}" in rescued and all(line in rescued for line in listed)
 
     plan = json.loads("".join(plan_parts(outcome)))
     assert plan["answer"] == answer and [(one["step"], one["text"]) for one in plan["to_do"]] == [one[:2] for one in steps]
     assert answer in junit_xml(result) or not row["code"]
-    assert answer in summary_markdown(result) and answer in prometheus_text(result, 0.0)
+    assert answer in html.unescape(summary_markdown(result)) and answer in prometheus_text(result, 0.0)
 
 
 def test_a_repair_and_its_hand_over_page_take_the_list_from_the_plan() -> None:

@@ -392,9 +392,26 @@ def left_to_a_start(outcome: AuditOutcome) -> bool:
 
 
 def mended_by_a_start(outcome: AuditOutcome) -> bool:
-    """Say whether a start even puts all of it right: entries of queues, which are missing."""
+    """Say whether a start even puts all of it right: entries of queues and of the index, which are missing."""
     steps = {finding.next for finding in outcome.findings if finding.severity == REBUILDABLE}
-    return left_to_a_start(outcome) and steps == {STARTS_DISPATCH}
+    return left_to_a_start(outcome) and steps == {STARTS_DISPATCH} and not index_shrinks(outcome)
+
+
+def remade_index_files(outcome: AuditOutcome) -> set[str]:
+    """Return the index files that a start deletes, to make those of the last segments again."""
+    return {str(s["file"]) for s in outcome.plan.get("steps", ()) if s["action"] == "rebuild" and s["file"].startswith("index/")}
+
+
+def index_shrinks(outcome: AuditOutcome) -> bool:
+    """Say whether a start deletes index files and makes those of earlier messages of the log not again."""
+    remade, broker = remade_index_files(outcome), outcome.plan.get("broker") or {}
+    made = (broker.get("after_dispatch") or {}).get("index") or ()
+    if not remade or not made:
+        return False
+    first = min(row["begin_phy_offset"] for row in made)
+    start = max(0, int(broker.get("min_phy_offset") or 0))
+    before = (row for row in outcome.index_files if row.get("file") in remade and row.get("entries"))
+    return any(max(row.get("begin_phy_offset") or 0, start) < min(first, row["end_phy_offset"]) for row in before)
 
 
 def config_losses(outcome: AuditOutcome) -> list[str]:
