@@ -6,6 +6,7 @@ Source: ReplicasManager.register, checkMetadataValid and confirmNowRegisteringSt
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from schemas.finding_codes import Code
 from schemas.rows import Finding
@@ -14,8 +15,21 @@ from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.model.evidence import Evidence
 
 
-def identity_names(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding for each name that differs.
+@dataclass(frozen=True, slots=True)
+class OtherName:
+    """A name of the broker that brokerIdentity, or brokerIdentity-temp, gives otherwise than broker.conf.
+
+    own: the value of broker.conf.
+    """
+
+    path: str
+    key: str
+    stored: str
+    own: str
+
+
+def other_names(evidence: Evidence) -> Iterator[OtherName]:
+    """Yield each name that differs: with any, the broker stays fenced.
 
     Without a broker.conf nobody knows the broker's names. One that leaves brokerName out means the host's name: not known either.
     A repair of a copy without a broker.conf names all settings, and the host's as "".
@@ -29,11 +43,17 @@ def identity_names(evidence: Evidence) -> Iterator[Finding]:
         setting = copy.rules.settings[key]
         known = setting.origin == "broker.conf" or key == "brokerClusterName"
         if known and stored != setting.value:
-            yield Finding(
-                Code.IDENTITY_DIFFERS,
-                path,
-                *copy.entry_range(path),
-                expected=f"{key}={stored}",
-                actual=f"{key}={setting.value}",
-                message=f"{path} says {stored}: correct the one or remove the file; until then the broker stays fenced",
-            )
+            yield OtherName(path, key, stored, setting.value)
+
+
+def identity_names(evidence: Evidence) -> Iterator[Finding]:
+    """Yield a finding for each name that differs."""
+    for name in other_names(evidence):
+        yield Finding(
+            Code.IDENTITY_DIFFERS,
+            name.path,
+            *evidence.copy.entry_range(name.path),
+            expected=f"{name.key}={name.stored}",
+            actual=f"{name.key}={name.own}",
+            message=f"{name.path} says {name.stored}: correct the one or remove the file; until then the broker stays fenced",
+        )
