@@ -14,8 +14,8 @@ from store_io.model.evidence import Evidence
 def registers(evidence: Evidence) -> bool | None:
     """Return False if the broker stays fenced or ends, True if nothing in the copy keeps it from registering, else None.
 
-    None: the start is not predicted, or other nodes decide: the others of a DLedger group, or a controller that is asked for an id.
-    It is if the copy holds none, or none that is confirmed, or if the release's id is the broker's address (5.0.0, 5.1.0).
+    None: the start is not predicted, or other nodes decide: those of a DLedger group, or a controller that is asked for an id.
+    It is asked if the copy holds none, or none that is confirmed, or if the release's id is the broker's address (5.0.0, 5.1.0).
     """
     prediction, rules = evidence.prediction, evidence.copy.rules
     if prediction is None:

@@ -12,7 +12,7 @@ from store_io.base.java_compat import parse_number
 ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
 _PRECISIONS_MS = 100, 200, 500, 1000
 _RECOVER_MAX = 10
-_LONGS = frozenset({"brokerId", "transactionCheckInterval"})
+_LONGS = frozenset({"brokerId", "transactionCheckInterval", "transactionTimeOut"})
 _TRIMMED = "".join(map(chr, range(33)))  # String.trim
 
 

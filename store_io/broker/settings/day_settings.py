@@ -1,0 +1,29 @@
+"""Settings that decide nothing of a start, but what a started broker does by itself afterwards: no rules depend on them.
+
+They stand apart from `releases.ALL_DEFAULTS`, so that a change of such a setting leaves plans, and answers of earlier runs, as they
+are. Source: MessageStoreConfig and BrokerConfig, 4.6.1 to 5.5.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store_io.base.java_properties import parse_properties
+from store_io.broker.releases import BrokerRules
+from store_io.broker.settings.given_settings import taken_value
+from store_io.broker.settings.known_keys import reads
+
+DAY_DEFAULTS: dict[str, Any] = {
+    "fileReservedTime": 72,  # hours
+    "transactionTimeOut": 6000,
+}
+
+
+def day_settings(broker_conf: str | None, rules: BrokerRules) -> dict[str, Any]:
+    """Return the value of each key of DAY_DEFAULTS, as the release takes it of this broker.conf."""
+    texts = parse_properties(broker_conf) if broker_conf is not None else {}
+    found = dict(DAY_DEFAULTS)
+    for key in DAY_DEFAULTS.keys() & texts.keys():
+        value = taken_value(key, texts[key], DAY_DEFAULTS[key], rules.trims_texts) if reads(key, rules.version) else None
+        found[key] = DAY_DEFAULTS[key] if value is None else value
+    return found
