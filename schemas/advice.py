@@ -229,7 +229,9 @@ class Step(StrEnum):
     ONLY_IF_LATER_ONE_IS_GONE = auto()  # as for MASTER_INSTEAD
     TAKE_TABLE = auto()  # the file; the copy; entries that this copy lacks, 0 for greater offsets; their noun
     PUT_TOGETHER = auto()  # what to take, then file and copy of each table
+    DO_NOT_START = auto()
     START = auto()  # the release; so for those that follow
+    START_JUDGED = auto()
     START_MENDING = auto()
     START_NEW_STORE = auto()
     START_COPY = auto()

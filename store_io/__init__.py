@@ -17,4 +17,5 @@ Folders in the order in which bytes become a plan. Each imports only from those 
 * `replicas`: copies of one log, compared.
 * `messages`: messages for people: search, rows, one record explained, the broker's view.
 * `repair`: a new store.
+* `answer`: the one answer about a copy, and what to do in which order.
 """

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from jobs.report.files.json_text import document
-from jobs.report.texts.commands import NOTHING_MENDS, repair_commands, repair_withheld
+from jobs.report.texts.commands import repair_commands
+from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
 from schemas.rows import NAMED, NOTE, AuditOutcome
 from schemas.store_names import REPORT_SUFFIX
+from store_io.answer.repairs import in_place_of_repair
+from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import run_local
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.model.audit_request import AuditRequest
@@ -74,7 +77,8 @@ def assert_ends(root: Path, release: str, broker_conf: str) -> AuditOutcome:
     if outcome.exit_code:
         assert outcome.complete and repair_commands(outcome, [str(root)], "/plan.json") == []
         parts = outcome.plan["repair"].values()
-        assert repair_withheld(outcome) == NOTHING_MENDS or all(part["refused"] for part in parts)
+        none = in_place_of_repair(outcome) == Advice(Step.NO_REPAIR_MENDS) or all(part["refused"] for part in parts)
+        assert none and all(step.gives_up is None for step in steps_of(outcome))
     return outcome
 
 

@@ -134,7 +134,7 @@ class _Facts:
 
 
 class Rule(NamedTuple):
-    """One rule. reason: why it stands before those that follow."""
+    """One rule. reason: why it comes before those that follow."""
 
     answer: Answer
     holds: Callable[[_Facts], bool]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from schemas.advice import Advice, Cause, Lack, NotWhole, Step
@@ -11,18 +12,20 @@ from schemas.answer import Answer, AnswerStep, GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of
-from store_io.answer.repairs import acts, going, in_place_of_repair
+from store_io.answer.repairs import acts, going, in_place_of_repair, none_goes
 from store_io.audit.outcome.safety import (
     LOGS_APART,
     AsMaster,
     config_absent,
     config_unknown,
+    counted,
     decide,
     end_of_log,
     holds_nothing,
     is_emptied,
     named_notes,
     never_joins,
+    shows_gone,
 )
 from store_io.repair.proposals import FIX_CONFIG, recommended
 
@@ -55,10 +58,11 @@ _NO_STEP = (Step.NOTHING, Step.STARTS_DISPATCH, Step.SEE_COMPACTED)
 _WRITES_TABLES = (Step.RESTORE_OR_FIX, Step.TAKE_OVER, Step.TAKE_OVER_OR_COPY, Step.TAKE_OVER_OR_EXPORT, Step.TAKE_FORM)
 # Codes whose own step is none of `_NAMES`: what that step is. All others are conditions.
 _OF_CODES: Mapping[StepName, Sequence[Code]] = {
-    StepName.COPY: (Code.SEGMENT_WRONG_SIZE,),
+    StepName.COPY: (Code.SEGMENT_WRONG_SIZE, Code.COMMITLOG_EMPTIED),
     StepName.OTHER: (
         Code.MESSAGE_HEADER_ODD, Code.MESSAGE_DISPUTED, Code.COPY_OF_SLAVE, Code.TOPIC_NOT_IN_TABLE,
         Code.CONFIG_TABLE_LOST, Code.OPENED_DATABASE_DAMAGED, Code.CONFIG_DAMAGED, Code.LEDGER_ENTRIES_MISSING,
+        Code.COMMITLOG_SHRUNK,
     ),
     StepName.CHANGE: (Code.MESSAGES_NOT_READ, Code.IDENTITY_DIFFERS, Code.COMPACTED_TOPIC_UNSERVED),
 }  # fmt: skip
@@ -143,7 +147,7 @@ class _Steps:
         if advice.step in _NO_STEP or finding.code in _REPLACED:
             perhaps = advice.step == Step.COPY_AGAIN_IF_LIVE and not self._outcome.not_whole
             return StepName.COPY if perhaps else None
-        if holds_nothing(self._outcome) and (finding.code == Code.SEGMENT_MISSING or advice.step in WITHOUT_DONOR):
+        if self._holds_nothing and (finding.code == Code.SEGMENT_MISSING or advice.step in WITHOUT_DONOR):
             return None  # a donor gives it nothing
         if advice.step in (Step.OF_CODE, Step.RAISED_OF_CODE):
             return self._name_of_code(finding)
@@ -170,15 +174,23 @@ class _Steps:
 
     def _fitting(self, advice: Advice) -> Advice:
         """Return the advice without what the recommended repair does not do."""
-        if advice.step == Step.RESTORE_OR_FIX and going(self._outcome) and not self._writes_tables:
+        if advice.step == Step.RESTORE_OR_FIX and self._repair_goes and not self._writes_tables:
             return Advice(Step.RESTORE)
         if advice.step == Step.OTHER_COPY_OR_HEAL and self._repair is not None and self._repair.healed:
             return Advice(Step.OTHER_COPY)
         return advice
 
-    @property
+    @cached_property
+    def _holds_nothing(self) -> bool:
+        return holds_nothing(self._outcome)
+
+    @cached_property
     def _writes_tables(self) -> bool:
         return any(FIX_CONFIG in one.options for one in going(self._outcome))
+
+    @cached_property
+    def _repair_goes(self) -> bool:
+        return bool(going(self._outcome))
 
     # ---- one name after the other --------------------------------------------------------------------------------------
 
@@ -219,7 +231,9 @@ class _Steps:
         outcome, end = self._outcome, self._outcome.log_end
         lost = (f.phy_offset for f in outcome.findings if f.code == Code.MESSAGE_LOST and f.severity == LOSS)
         beyond = outcome.unclean and end is not None and any(at is not None and at >= end for at in lost)
-        return beyond or any(step.what == Advice(Step.COPY_AGAIN_IF_LIVE) for step in self._found.get(StepName.COPY, ()))
+        if beyond or counted(outcome, Code.LIVE_COPY):
+            return True
+        return any(step.what == Advice(Step.COPY_AGAIN_IF_LIVE) for step in self._found.get(StepName.COPY, ()))
 
     def _other(self) -> Iterator[AnswerStep]:
         outcome, lacking = self._outcome, self._decision.lacking
@@ -243,6 +257,8 @@ class _Steps:
         if outcome.no_repair is not None and acts(outcome) and self._answer != Answer.CHANGE:
             yield AnswerStep(StepName.OTHER, outcome.no_repair)
         yield from (step for step in found if step.what != outcome.no_repair)
+        none = none_goes(outcome) if self._answer == Answer.OTHER_COPY else None
+        yield from [AnswerStep(StepName.OTHER, none)] if none is not None else []
 
     def _change(self) -> Iterator[AnswerStep]:
         if self._outcome.written_by:
@@ -283,8 +299,11 @@ class _Steps:
             yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_OTHER, (place,)))
         if any(lack.kind == Lack.NO_CONFIG for lack in outcome.not_whole):
             yield AnswerStep(StepName.CONDITION, Advice(Step.SET_OFFSETS))
+        if shows_gone(outcome):
+            yield AnswerStep(StepName.CONDITION, Advice(Step.DO_NOT_START))
         yield from self._found.get(StepName.CONDITION, ())
-        yield from (AnswerStep(StepName.CONDITION, Advice(Step.SET_LINE, (change,))) for change in outcome.unsafe_settings)
+        if not any(isinstance(step.what, Advice) and step.what.step == Step.SWITCH_OFF for step in self._change()):
+            yield from (AnswerStep(StepName.CONDITION, Advice(Step.SET_LINE, (line,))) for line in outcome.unsafe_settings)
         if outcome.settings_from == DEFAULT and self._answer in (Answer.START, Answer.EMPTY):
             yield AnswerStep(StepName.CONDITION, Advice(Step.NAME_OWN_CONF))
 
@@ -310,7 +329,7 @@ class _Steps:
             Answer.CHANGE: Step.START_CHANGED,
             Answer.REPAIR: Step.START_NEW_STORE,
             Answer.START_MENDS: Step.START_MENDING,
-        }.get(answer, Step.START)
+        }.get(answer, Step.START_JUDGED if outcome.not_judged else Step.START)
         if Lack.LOG_ELSEWHERE not in kinds:
             yield AnswerStep(StepName.START, Advice(step, (outcome.release,)))
 

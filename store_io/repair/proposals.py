@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.advice import Step
+from schemas.advice import Lack, Step
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, NOTE, AuditOutcome, Row
+from schemas.rows import NOTE, AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.broker.settings.config_rules import CONFIG_FILES, DATABASE_TABLES
 from store_io.repair.repair_plan import BROKER, POLICIES
@@ -66,7 +66,7 @@ def proposals(outcome: AuditOutcome) -> list[RepairProposal]:
     For files of two brokers in one folder that is policy broker: it does not mix the messages of both in the same queues.
     """
     section = outcome.plan.get("repair") or {}
-    merged = any(f.code == Code.STORES_MERGED and f.severity == LOSS for f in outcome.findings)
+    merged = any(lack.kind == Lack.STORES_MERGED for lack in outcome.not_whole)
     found = [_proposal(policy, section[policy]) for policy in POLICIES if policy in section]
 
     def rank(one: RepairProposal) -> tuple[object, ...]:

@@ -11,10 +11,13 @@ from jobs.report.files.result_files import RunInfo, groups_of
 from jobs.report.pages.page import TOOLS_FROM, View, page, style_of
 from jobs.report.texts import safety_text as answers
 from jobs.report.texts.comparison_words import choice_words
+from jobs.report.texts.next_steps import first_name
 from jobs.report.texts.run_words import assumed_words, exit_words, note_kinds, title_of
 from jobs.report.texts.safety_text import Judgement
 from jobs.report.texts.text import span_text
+from schemas.answer import Answer
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
+from store_io.answer.answers import answer_of
 from store_io.audit.outcome.safety import Safety, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import of_run
 
@@ -25,6 +28,7 @@ class StoreRow:
 
     name: as people call the store.
     condition: as `Judgement` has it.
+    first: the name of the first step, "" without steps.
     folder: its page's, as a link needs it.
     starts: whether the loss of a start is known.
     lacks: None if it was compared with no copy.
@@ -35,6 +39,8 @@ class StoreRow:
     outcome: AuditOutcome
     name: str
     condition: str
+    answer: Answer
+    first: str
     kind: Safety
     style: str
     folder: str
@@ -75,7 +81,6 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         + (", if what is assumed holds" if assumed and worst == Safety.SAFE else ""),
         "kinds": [(kind, kinds[kind]) for kind in answers.KINDS if kinds[kind]],
         "kind_words": answers.MEANING,
-        "short": answers.SHORT,
         "assumed": assumed[:1].upper() + assumed[1:],
         "lost_messages": lost,
         "lost_bytes": sum(store.lost_bytes for store in stores),
@@ -116,6 +121,8 @@ def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
         name=title_of(outcome),
         kind=judgement.kind,
         condition=judgement.condition,
+        answer=answer_of(outcome),
+        first=first_name(outcome),
         style=style_of(judgement.kind, outcome.exit_code),
         folder=quote(outcome.name, safe="", errors="surrogatepass"),
         starts=starts,

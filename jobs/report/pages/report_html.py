@@ -94,10 +94,12 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "premises_head": _premises_head(outcome),
         "why": [reason.sentence for reason in judgement.reasons if not reason.in_verdict],
         "deletions": deleted_files(outcome),
-        "answer": answer_of(outcome),
+        "answer_of_copy": answer_of(outcome),
         "steps": shown_steps(outcome, words, context.plan, context.to),
         "withheld": repair_withheld(outcome) or outcome.in_use,
-        "acts": ", ".join(f"{a} {count_text(acts[a], 'file or queue', 'files or queues')}" for a in sorted(acts)),
+        "acts": ""
+        if judgement.kind == Safety.SAFE
+        else ", ".join(f"{a} {count_text(acts[a], 'file or queue', 'files or queues')}" for a in sorted(acts)),
         "lost_messages": lost_messages,
         "lost_bytes": lost_bytes,
         "lost_timers": lost_timers,

@@ -278,5 +278,6 @@ def effect_clauses(proposal: RepairProposal) -> list[str]:
     if proposal.config_left:
         found.append(f"files of config/ stay as they are: {proposal.config_left}")
     if FIX_OFFSETS in proposal.options:
-        found.append(f"{FIX_OFFSETS} sets back offsets beyond the new ends of the queues")
+        number = count_text(proposal.offsets, "offset") if proposal.offsets else "offsets"
+        found.append(f"{FIX_OFFSETS} sets back {number} beyond the new ends of the queues")
     return found

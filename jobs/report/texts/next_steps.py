@@ -82,5 +82,11 @@ def _repair_text(outcome: AuditOutcome) -> str:
         does = [kept, "mends what differs"]
     effects = "; ".join([" and ".join(filter(None, does)), *effect_clauses(best)])
     least = "at least " if best.given_up_more else ""
-    given = f"; it gives up {least}{count_text(best.given_up, 'message')}" if best.given_up or least else "; it gives up nothing"
-    return f"{last} the copy: this {effects}{given}."
+    given = [least + count_text(best.given_up, "message")] if best.given_up or least else []
+    given += [count_text(best.not_kept, "entry", "entries") + " of config/"] if best.not_kept else []
+    return f"{last} the copy: this {effects}; it gives up {' and '.join(given) or 'nothing'}."
+
+
+def first_name(outcome: AuditOutcome) -> str:
+    """Return the name of the first step; "" without steps."""
+    return next((step.name.value for step in steps_of(outcome)), "")

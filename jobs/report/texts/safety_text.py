@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
+from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.missing_messages import missing_text
@@ -37,6 +38,7 @@ from store_io.audit.outcome.safety import (
     setting_at_fault,
     setting_that_cuts,
     settings_at_odds,
+    shows_gone,
     start_beside_settings,
     tables_behind,
     timers_lost,
@@ -217,10 +219,9 @@ def _gone(outcome: AuditOutcome) -> _Words:
     saw = f"the audit of {seen.started_at} UTC saw {count_text(seen.messages, 'message')}" if seen is not None else ""
     if outcome.messages:
         return f"Messages are gone from the end of this copy; {saw}", ()
-    shows = any(queue.get("disk_entries") for queue in outcome.queues) or outcome.index_files
-    deletes = "Do not start it: a start deletes the queues and index files that still show which messages existed."
+    do_not = (advice_text(Advice(Step.DO_NOT_START)),) if shows_gone(outcome) else ()
     gone = clause(_already(outcome, "gone")) if outcome.missing else "" if saw else "there were messages once"
-    return f"Nothing to lose is left here; {'; '.join(filter(None, [gone, saw]))}", (deletes,) if shows else ()
+    return f"Nothing to lose is left here; {'; '.join(filter(None, [gone, saw]))}", do_not
 
 
 def _already(outcome: AuditOutcome, what: str) -> str:

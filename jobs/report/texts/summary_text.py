@@ -25,7 +25,7 @@ from jobs.report.texts.comparison_words import (
     setting_lines,
 )
 from jobs.report.texts.finding_words import finding_groups
-from jobs.report.texts.next_steps import shown_steps
+from jobs.report.texts.next_steps import ShownStep, first_name, shown_steps
 from jobs.report.texts.run_words import (
     assumed_words,
     broker_name_of,
@@ -35,7 +35,7 @@ from jobs.report.texts.run_words import (
     store_title,
     would_be_lost,
 )
-from jobs.report.texts.safety_text import SHORT, held, judge, lower, most_dangerous_first, timer_words, verdict_alone, why_it_ends
+from jobs.report.texts.safety_text import held, judge, lower, most_dangerous_first, timer_words, verdict_alone, why_it_ends
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from schemas.answer import StepName
@@ -127,7 +127,8 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
     lines = [paint(BOLD + CODE_COLOUR[outcome.exit_code], head)]
     for premise in outcome.premises:
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
-    lines += [_row("Answer", answer_of(outcome)), *_next(outcome, words or words_of(outcome), plan)]
+    steps = shown_steps(outcome, words or words_of(outcome), plan)
+    lines += [_row("Answer", answer_of(outcome)), *_next(steps)]
     lines += _rows("Verdict", printable(verdict_alone(outcome)))
     further = outcome.incomplete[1 if names_first_gap(outcome) else 0 :]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(further[:_LINES])]
@@ -144,7 +145,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
         lines.append(_row("Missing", f"{paint(RED, missing_text(outcome.missing))} {what}"))
     lines += _compared(outcome, paint)
     lines += _differences(outcome, paint)
-    lines += _closer(outcome, words or words_of(outcome))
+    lines += _closer(outcome, words or words_of(outcome), steps)
     size = f"{count_text(outcome.segment_count, 'segment')}, {held(outcome)}"
     if outcome.messages:
         size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
@@ -258,23 +259,23 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
     return lines
 
 
-def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> Iterator[str]:
+def _next(steps: Sequence[ShownStep]) -> Iterator[str]:
     """Yield the steps in their order, each with its command."""
-    for number, step in enumerate(shown_steps(outcome, words, plan), 1):
+    for number, step in enumerate(steps, 1):
         yield from _rows("" if number > 1 else "Next", printable(f"{number}. {step.name}: {step.text}", _STEP), 3)
         if step.command:
             yield _row("Repair" if step.name == StepName.REPAIR else "", step.command)
 
 
-def _closer(outcome: AuditOutcome, words: Sequence[str]) -> list[str]:
+def _closer(outcome: AuditOutcome, words: Sequence[str], steps: Sequence[ShownStep]) -> list[str]:
     """Return the command that shows more of the most severe finding, or why there is none.
 
-    A note that the verdict names counts as well.
+    A note that the verdict names counts as well. A reason that a step gives is not repeated.
     """
     serious = [f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity]
     looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in (*serious, *named_notes(outcome)))
     command, withheld = next(filter(any, looks), ("", ""))
-    if command or not withheld:
+    if command or not withheld or any(withheld in step.text for step in steps):
         return [_row("Closer", command)] if command else []
     return _rows("Closer", withheld)
 
@@ -295,19 +296,21 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     judged = most_dangerous_first(outcomes)
     safe = accumulate(judgement.kind == Safety.SAFE for _, judgement in judged)
     most = min(_STORES, sum(1 for number in safe if number <= _SAFE_STORES))  # with a line of their own
-    shown, folded = judged[:most], Counter(judgement.kind for _, judgement in judged[most:])
+    shown, folded = judged[:most], Counter(answer_of(outcome) for outcome, _ in judged[most:])
     width = min(_NAME, max((len(_title(outcome)) for outcome, _ in shown), default=4))
-    yield paint(BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'answer':<14}  {'lost messages':>13}  what")
+    answer = f"{'answer':<11}  {'first':<9}"
+    yield paint(BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {answer}  {'lost messages':>13}  what")
     for outcome, judgement in shown:
         broker = outcome.plan.get("broker") or {}
         lost = count_text(lost_of(outcome)[0]) if broker.get("starts") else "?"
         code = paint(code_colour(outcome.exit_code, lacks_of(outcome)[1]), f"{outcome.exit_code:>4}")
         name = f"{_title(outcome):<{width}}"
-        start = f"{code}  {name}  {printable(outcome.release):<7}  {SHORT[judgement.kind]:<14}  {lost:>13}"
+        answer = f"{answer_of(outcome):<11}  {first_name(outcome):<9}"
+        start = f"{code}  {name}  {printable(outcome.release):<7}  {answer}  {lost:>13}"
         what = ", ".join(filter(None, [judgement.condition, _what(outcome, broker)]))
         yield f"{start}  {what}".rstrip()
-    for kind, number in folded.items():
-        yield f"      and {count_text(number, 'more store')}: {SHORT[kind]}"
+    for rest, number in folded.items():
+        yield f"      and {count_text(number, 'more store')}: {rest}"
     kinds = Counter((-rank(o.exit_code), exit_words(o.exit_code, [o])) for o in outcomes)
     codes = ", ".join(f"{kinds[kind]:,} {kind[1]}" for kind in sorted(kinds, key=lambda kind: (kind[0], kind[1] != LOSS)))
     lost_total = sum(lost_of(o)[0] for o in outcomes)

@@ -517,6 +517,12 @@ def is_emptied(outcome: AuditOutcome) -> bool:
     return any(f.severity == LOSS and f.code in (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK) for f in outcome.findings)
 
 
+def shows_gone(outcome: AuditOutcome) -> bool:
+    """Say whether other files of a copy without messages still show which messages existed: a start deletes them."""
+    shows = any(queue.get("disk_entries") for queue in outcome.queues) or bool(outcome.index_files)
+    return holds_nothing(outcome) and shows
+
+
 def holds_nothing(outcome: AuditOutcome) -> bool:
     """Say whether the copy provably held messages once, and holds none now. A repair would make an empty store of it."""
-    return is_emptied(outcome) and not outcome.messages
+    return not outcome.messages and is_emptied(outcome)

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from schemas.rows import Row
+from schemas.advice import Lack, NotWhole
+from schemas.rows import AuditOutcome, Row
 from store_io.repair import ways
 from store_io.repair.proposals import RepairProposal, proposals, recommended, refused_section
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.ways import Way, section_of, work_out_way
 from store_io.source.byte_source import StoreLocation
+from tests.support.handmade import samples
 from tests.support.handmade.handed import config_row, report
 
 
@@ -24,11 +26,14 @@ def way(policy: str, kept: int = 10, given_up: int = 0, exit_code: int = 0, **mo
 
 
 def best_of(*found: Way) -> RepairProposal | None:
-    return recommended(section(*found))
+    return recommended(planned({one.policy: section_of(one) for one in found}))
 
 
-def section(*found: Way) -> dict[str, Row]:
-    return {one.policy: section_of(one) for one in found}
+def planned(section: dict[str, Row] | None) -> AuditOutcome:
+    """The outcome of an audit whose plan has this section."""
+    outcome = samples.clean()
+    outcome.plan["repair"] = section
+    return outcome
 
 
 @pytest.mark.parametrize(
@@ -49,15 +54,24 @@ def test_what_keeps_most_is_recommended(broker: Way, salvage: Way, policy: str) 
 def test_nothing_is_recommended_that_does_not_go_or_changes_nothing() -> None:
     wrong = way(SALVAGE, 17, exit_code=20, problems=["a queue is wrong"])
     assert best_of(Way(BROKER, None, "why not"), wrong) is None
-    assert [one.refused for one in proposals(section(Way(BROKER, None, "why not"), wrong))] == [
+    refused = {one.policy: section_of(one) for one in (Way(BROKER, None, "why not"), wrong)}
+    assert [one.refused for one in proposals(planned(refused))] == [
         "why not", "the new store would not be consistent: a queue is wrong"
     ]  # fmt: skip
     copied = [step for step in report()["steps"] if step["action"] == "copy"]
     assert best_of(way(BROKER, steps=copied), way(SALVAGE, steps=copied)) is None
     assert best_of(way(BROKER, steps=copied), way(SALVAGE)) is not None
-    assert recommended(None) is None
-    tried = proposals({BROKER: refused_section("too large", worked_out=False)})
+    assert recommended(planned(None)) is None
+    tried = proposals(planned({BROKER: refused_section("too large", worked_out=False)}))
     assert [(one.refused, one.worked_out) for one in tried] == [("too large", False)]
+
+
+def test_files_of_two_brokers_are_repaired_by_policy_broker_which_mixes_no_messages() -> None:
+    outcome = planned({one.policy: section_of(one) for one in (way(BROKER, 10), way(SALVAGE, 17))})
+    outcome.not_whole = [NotWhole(Lack.STORES_MERGED, "commitlog/0")]
+    assert [one.policy for one in proposals(outcome)] == [BROKER, SALVAGE]
+    outcome.not_whole = []
+    assert [one.policy for one in proposals(outcome)] == [SALVAGE, BROKER]
 
 
 REQUEST = RepairRequest("s", StoreLocation("/s"), "/new", None, SALVAGE)  # type: ignore[arg-type]

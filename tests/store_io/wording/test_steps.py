@@ -35,7 +35,33 @@ VALUES: dict[Step, tuple[str | int, ...]] = {
     **dict.fromkeys((Step.RESTORE_REFUSED, Step.RESTORE_REFUSED_ALONE, Step.COPY_REFUSED_BACKUP), (Overwritten.FILTERS,)),
     Step.SPLIT_SEGMENTS: (16384, 65536),
     Step.SWITCH_OFF: ("duplicationEnable",),
-}
+    **dict.fromkeys((Step.NO_REPAIR_GOES, Step.NO_REPAIR_OTHER_COPY, Step.NO_REPAIR_NAME_DONOR), ("no {end}",)),
+    Step.COPY_LOG: ("/data/{0}",),
+    Step.COPY_CONFIG: ("{absent}/", "topics"),
+    Step.WROTE: ("5.1.0 to 5.3.4",),
+    Step.SET_LINE: ("Set {key}=x",),
+    **dict.fromkeys((Step.EMPTY_THIS, Step.EMPTY_OTHER), ("/copies/{0}",)),
+    **dict.fromkeys(
+        (
+            Step.MASTER_INSTEAD, Step.MASTER_INSTEAD_OF_REFUSED, Step.SAVE_FROM, Step.COMPARE_DIVERGED, Step.COMPARE_FORMS,
+            Step.ONLY_IF_LATER_ONE_IS_GONE, Step.SEND_ONLY_OTHERS,
+        ),
+        ("/copies/{b}", 12),
+    ),
+    Step.TAKE_TABLE: ("config/{0}", "/copies/{b}", 2, "topic"),
+    Step.PUT_TOGETHER: ("all {topics}", "config/a", "/copies/{b}", "config/c", "/copies/d"),
+    **dict.fromkeys(
+        (
+            Step.START, Step.START_JUDGED, Step.START_MENDING, Step.START_NEW_STORE, Step.START_COPY, Step.START_CHANGED,
+            Step.START_OTHER,
+        ),
+        ("5.3.3",),
+    ),
+    Step.CHECK_LOG_END: (4711,),
+    Step.SEND_AGAIN: (12, 1),
+    Step.SEND_GIVEN_UP: (12,),
+    Step.MORE_STEPS: (12,),
+}  # fmt: skip
 SILENT = {Step.OF_CODE, Step.RAISED_OF_CODE, Step.RESTORE_REFUSED, Step.RESTORE_REFUSED_ALONE, Step.COPY_REFUSED_BACKUP}
 
 
@@ -57,6 +83,16 @@ def test_no_two_steps_have_the_same_words() -> None:
 def test_a_refused_start_names_the_tables_that_it_overwrites(tables: Overwritten) -> None:
     others = {advice_text(Advice(Step.RESTORE_REFUSED, (other,))) for other in Overwritten if other != tables}
     assert advice_text(Advice(Step.RESTORE_REFUSED, (tables,))) not in others
+
+
+def test_what_is_sent_again_is_at_least_so_much_only_if_there_may_be_more() -> None:
+    assert "at least 12 messages" in advice_text(Advice(Step.SEND_AGAIN, (12, 1)))
+    assert "at least" not in advice_text(Advice(Step.SEND_AGAIN, (12, 0)))
+
+
+def test_a_table_is_taken_for_its_entries_or_for_its_greater_offsets() -> None:
+    assert "lacks 1 topic of those" in advice_text(Advice(Step.TAKE_TABLE, ("config/topics.json", "/b", 1, "topic")))
+    assert "greater offsets" in advice_text(Advice(Step.TAKE_TABLE, ("config/consumerOffset.json", "/b", 0, "offset")))
 
 
 def test_a_step_without_another_setting_names_none() -> None:

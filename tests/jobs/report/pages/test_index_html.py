@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from jobs.report.pages.page import TOOLS_FROM
@@ -41,7 +42,7 @@ def test_a_long_table_gets_tools_and_what_they_sort_by() -> None:
     outcomes = [replace(samples.MAKERS[i % len(samples.MAKERS)](), name=f"s{i}") for i in range(TOOLS_FROM)]
     page = index_of(outcomes)
     assert page.problems() == [] and len(page.all("script")) == 1
-    cells = [cell["data-sort"] for cell in page.all("td") if cell["data-label"] == "safe to start?" and "data-sort" in cell]
+    cells = [cell["data-sort"] for cell in page.all("td") if cell["data-label"] == "answer" and "data-sort" in cell]
     assert cells == [str(rank) for rank in range(TOOLS_FROM, 0, -1)]
     damaged = [cell.get("data-sort") for cell in page.all("td")[:7]]
     assert damaged[1:] == [None, "12", "1 25 1", str(samples.START_MS), "4 9 8", "20"]
@@ -54,9 +55,22 @@ def test_copies_of_one_broker_stand_by_what_a_start_of_each_would_do() -> None:
     """There a copy that is whole and needs a rebuild comes before one that is consistent and lacks messages."""
     rebuild = replace(samples.behind(samples.clean()), name="master", exit_code=10, counts={"rebuildable": 1})
     slave = samples.behind(samples.clean())
-    text = index_of([slave, rebuild]).text
-    groups = text[text.index("Copies of one broker") :]
-    assert 0 < groups.index("rebuild") < groups.index("not as master")
+    groups = index_of([slave, rebuild]).source.partition('id="groups"')[2]
+    assert re.findall(r'data-label="answer">(\w+)', groups) == ["start_mends", "start"]
+
+
+def test_a_store_has_its_answer_and_the_name_of_its_first_step() -> None:
+    wiped, used = samples.emptied(), replace(samples.clean(), name="used", in_use="A broker uses it.")
+    page = index_of([samples.not_audited(), samples.damaged(), wiped, used])
+    cells = re.findall(
+        r'data-label="answer">.*?<span class="badge c-([a-z]+)">(\w+)</span><br><span class="where">(.*?)<', page.source
+    )
+    assert set(cells) == {
+        ("unknown", "not_known", "first: change"),
+        ("stop", "repair", "first: other"),
+        ("stop", "copy_again", "first: copy"),
+        ("safe", "start", "first: stop"),
+    }
 
 
 def test_copies_of_one_broker_stand_side_by_side() -> None:

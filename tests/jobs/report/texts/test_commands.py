@@ -17,7 +17,6 @@ from jobs.installation import ENTRY
 from jobs.report.pages.hand_over_page import HandOverFiles, hand_over_text
 from jobs.report.pages.sections_on_outcome import repair_view
 from jobs.report.texts.commands import (
-    NOTHING_MENDS,
     closer_look,
     closer_withheld,
     command_line,
@@ -28,8 +27,9 @@ from jobs.report.texts.commands import (
     shell_word,
     store_words,
 )
-from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.text import printable
+from schemas.answer import StepName
 from schemas.rows import Finding
 from store_io.repair.proposals import config_helps
 from tests.support.handmade import samples
@@ -101,9 +101,10 @@ def test_a_file_whose_path_no_command_can_show_is_to_be_copied(option: str) -> N
     plan = path if option == "--plan" else "/plan.json"
     outcome = samples.damaged()
     assert [command for _, command in repair_commands(outcome, conf, plan)] == ["", ""]
-    said = next_steps(outcome, conf, plan).unshown
+    said = repair_view(outcome, conf, plan, "new")["unshown"]
     assert said.startswith("No command line can show the path ") and "copy the file to a path without such letters" in said
-    assert repair_view(outcome, conf, plan, "new")["unshown"] == said and "\x1b" not in said
+    (step,) = (step for step in shown_steps(outcome, conf, plan) if step.name == StepName.REPAIR)
+    assert step.text.endswith(said) and not step.command and "\x1b" not in said
 
 
 def test_what_no_shell_can_be_given_is_looked_at_where_it_lies() -> None:
@@ -194,6 +195,6 @@ def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
     ((_, command),) = repair_commands(outcome, WORDS, "/p")  # of a large store: its plan has no steps of a repair
     assert command.startswith(f"{ENTRY} rescue ")
     outcome.plan["repair"] = samples.proposed(steps=[{"action": "copy"}])
-    assert repair_commands(outcome, WORDS, "/p") == [] and repair_withheld(outcome) == NOTHING_MENDS
+    assert repair_commands(outcome, WORDS, "/p") == [] and repair_withheld(outcome) == "No repair changes what was found here."
     outcome.plan["repair"]["broker"] = samples.worked_out(options=["--fix-offsets"])
     assert repair_commands(outcome, WORDS, "/p")[0][1].endswith("--policy broker --fix-offsets")

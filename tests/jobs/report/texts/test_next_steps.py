@@ -1,8 +1,9 @@
-"""What a summary and a page say is to be done: what keeps most first, and nothing for a store that is consistent."""
+"""What a summary and a page say is to be done: one list, first what costs nothing, last what gives something up."""
 
 from __future__ import annotations
 
 import html
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -10,19 +11,23 @@ from typing import Any
 import pytest
 
 from jobs.installation import ENTRY
+from jobs.report.files.result_files import result_json
 from jobs.report.pages.report_html import PageContext, report_html
-from jobs.report.texts import next_steps as next_steps_module
-from jobs.report.texts.commands import NOTHING_MENDS
-from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.next_steps import ShownStep, first_name, shown_steps
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.summary_text import summary_text
-from schemas.advice import Advice, Refusal, RefusalKind, Step
-from schemas.finding_codes import CATALOGUE, STARTS_DISPATCH
-from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, Finding
+from jobs.report.texts.text import printable
+from schemas.advice import Advice, Cause, Gap, Lack, NotWhole, Refusal, RefusalKind, Step
+from schemas.answer import GivesUp, StepName
+from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, STARTS_DISPATCH
+from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding
+from store_io.answer import steps as steps_module
+from store_io.answer.answers import answer_of
 from store_io.repair.proposals import refused_section
 from store_io.wording.steps import advice_text, next_text
 from tests.support.handmade import samples
+from tests.support.texts.pages import Page
 
 HEALS = "a repair makes it with --heal"
 WORDS = ("/copies/hurt", "--release", "4.9.8")
@@ -40,6 +45,18 @@ def summary(outcome: AuditOutcome) -> str:
     return summary_text(samples.RUN, [outcome], "/out", words=WORDS)
 
 
+def steps_of(outcome: AuditOutcome, to: str = "") -> list[ShownStep]:
+    return shown_steps(outcome, WORDS, PLAN, to)
+
+
+def names_of(outcome: AuditOutcome) -> list[str]:
+    return [step.name for step in steps_of(outcome)]
+
+
+def texts_of(outcome: AuditOutcome, name: str) -> list[str]:
+    return [step.text for step in steps_of(outcome) if step.name == name]
+
+
 def hurt(code: str = "broker_drops_messages", **broker: Any) -> AuditOutcome:
     """Of 18 messages a start loses 12."""
     outcome = samples.damaged()
@@ -51,30 +68,68 @@ def hurt(code: str = "broker_drops_messages", **broker: Any) -> AuditOutcome:
     return outcome
 
 
-def test_what_keeps_most_comes_first_and_then_what_a_start_loses() -> None:
-    text = page_text(hurt())
+def test_what_costs_nothing_comes_first_and_the_repair_with_what_it_gives_up_after_it() -> None:
+    text = re.sub(r"\s+", " ", page_text(hurt()))
     parts = (
-        "What to do next",
-        "Repair with --policy salvage: keeps 18 messages, 12 more than a start would:",
-        f"--plan {PLAN}",
-        "A start of RocketMQ 4.9.8 keeps 6 messages and loses 12. It cuts the CommitLog at physical offset 1,124.",
-        "Look for these bytes in another copy of the same broker",
+        "Answer: repair",
+        "other : Look for these bytes in another copy of the same broker",
+        "repair : Repair the copy: this keeps the 12 messages that a start would cut; it gives up nothing.",
+        f"--plan {PLAN} --to /copies/hurt-repaired --policy salvage",
+        "start : Start RocketMQ 4.9.8 on the repaired store, never on this copy.",
+        "check : Go through the checks of the hand-over page",
     )
-    order = [re.sub(r"\s+", " ", text).index(part) for part in parts]
+    order = [text.index(part) for part in parts]
     assert order == sorted(order)
-    assert REPAIR not in text.partition("Words used")[0]  # the repair's own line says it, with its number
+    assert REPAIR not in text.partition("Words used")[0]  # the repair's own step says it, with its number
+
+
+@pytest.mark.parametrize("outcome", samples.every_kind(), ids=lambda outcome: outcome.name.encode("ascii", "replace").decode())
+def test_terminal_page_and_result_list_the_same_steps_in_the_order_of_their_names(outcome: AuditOutcome) -> None:
+    steps, order = steps_of(outcome), [*StepName]
+    assert [order.index(step.name) for step in steps] == sorted(order.index(step.name) for step in steps)
+    assert first_name(outcome) == (steps[0].name if steps else "")
+    run = replace(samples.RUN, out=PLAN.rpartition("/")[0])
+    outcome = replace(outcome, name="hurt") if outcome.replicas == {} else outcome
+    steps = shown_steps(outcome, WORDS, run.plan_of(outcome.name))
+    (row,) = json.loads(result_json(run, [outcome], {outcome.name: WORDS}))["stores"]
+    assert row["answer"] == answer_of(outcome)
+    assert [(step["step"], step["text"], step["command"] or "") for step in row["steps"]] == [
+        (step.name, step.text, step.command) for step in steps
+    ]
+    page = Page("".join(report_html(outcome, PageContext(run, WORDS, run.plan_of(outcome.name)))))
+    assert page.problems() == [] and (sum(tag == {"class": "next"} for tag in page.all("ol")) == 1) == bool(steps)
+    listed = ["".join(item.split()) for item in re.findall(r"<li>(.*?)</li>", _list_of(page.source), re.DOTALL)]
+    shown = [html.unescape(re.sub(r"<[^>]+>", "", item)) for item in listed]
+    assert shown == ["".join(printable(f"{step.name}: {step.text}{step.command}").split()) for step in steps]
+    text = "".join(summary_text(run, [outcome], run.out, words=WORDS).split())
+    at = [text.index("".join(printable(f"{n}. {step.name}: {step.text}").split())) for n, step in enumerate(steps, 1)]
+    assert at == sorted(at) and all("".join(step.command.split()) in text for step in steps)
+
+
+def _list_of(page: str) -> str:
+    return page.partition('<ol class="next">')[2].partition("</ol>")[0]
+
+
+def test_a_list_of_many_steps_is_bounded_and_says_how_many_more_there_are() -> None:
+    outcome = hurt()
+    outcome.findings += [
+        Finding("topic_not_in_table", "config/topics.json", severity="loss", next=Advice(Step.SET_LINE, (f"Set {number}",)))
+        for number in range(30)
+    ]
+    conditions = texts_of(outcome, StepName.CONDITION)
+    assert len(conditions) == steps_module.MOST_STEPS + 1
+    assert conditions[-1] == "And 22 more steps like these: findings.jsonl has all."
+    assert page_text(outcome).count("Set ") < 20
 
 
 @pytest.mark.parametrize(
-    ("election", "said", "judged"),
-    [
-        (None, "A start of RocketMQ 4.9.8 never ends", "A start never ends: it waits at one place"),
-        ({"epoch": 1}, "RocketMQ 4.9.8 would start, but its election as master never ends", "The broker stays fenced"),
-    ],
+    ("election", "judged"),
+    [(None, "A start never ends: it waits at one place"), ({"epoch": 1}, "The broker stays fenced")],
 )
-def test_a_start_and_an_election_that_never_end(election: dict[str, int] | None, said: str, judged: str) -> None:
+def test_a_start_and_an_election_that_never_end(election: dict[str, int] | None, judged: str) -> None:
     outcome = hurt("broker_hangs", controller={"election": election})
-    assert said in next_steps(outcome, WORDS, PLAN).start and judged in " ".join(judge(outcome).why)
+    assert judged in " ".join(judge(outcome).why)
+    assert texts_of(outcome, StepName.START) == ["Start RocketMQ 4.9.8 on the repaired store, never on this copy."]
 
 
 def test_a_step_that_another_one_begins_with_is_said_once_for_the_files_of_both() -> None:
@@ -83,13 +138,13 @@ def test_a_step_that_another_one_begins_with_is_said_once_for_the_files_of_both(
     assert advice_text(longer).startswith(advice_text(short)) and longer != short
     for code, file, step in (("message_lost", "commitlog/a", short), ("commitlog_damaged", "commitlog/b", longer)):
         outcome.findings.append(Finding(code, file, severity="loss", next=step))
-    others = dict(next_steps(outcome, WORDS, PLAN).others)
-    assert advice_text(short) not in others and set(others[advice_text(longer)]) >= {"commitlog/a", "commitlog/b"}
+    (only,) = texts_of(outcome, StepName.OTHER)
+    assert only == f"{advice_text(longer).rstrip('.')} (commitlog/00000000000000001024 and 2 more)."
 
 
 def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_note() -> None:
     outcome, step = hurt(), CATALOGUE["live_copy"].next
-    assert advice_text(step) not in page_text(outcome)
+    assert advice_text(step) not in page_text(outcome) and StepName.COPY not in names_of(outcome)
     outcome.findings.insert(0, Finding("live_copy", "commitlog/x", severity="note", next=step))
     assert advice_text(step) in page_text(outcome).partition("Words used")[0]
     assert advice_text(step) in re.sub(r"\s+", " ", summary(outcome))
@@ -98,18 +153,20 @@ def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_not
 @pytest.mark.parametrize(
     ("outcome", "sentence"),
     [
-        (hurt(), "it keeps the 12 messages that a start would cut."),
-        (hurt("broker_skips_messages"), "it keeps the 12 messages that a start would lose."),
-        (hurt(starts=False), "it keeps all 18 messages and removes what stops the release."),
+        (hurt(), "this keeps the 12 messages that a start would cut; it gives up nothing."),
+        (hurt("broker_skips_messages"), "this keeps the 12 messages that a start would lose; it gives up nothing."),
+        (hurt(starts=False), "this keeps all 18 messages and removes what stops the release; it gives up nothing."),
     ],
     ids=["cut", "skipped", "refused"],
 )
-def test_the_summary_sends_to_the_repair_first(outcome: AuditOutcome, sentence: str) -> None:
+def test_the_summary_lists_the_steps_before_all_else_and_the_repair_as_one_of_them(outcome: AuditOutcome, sentence: str) -> None:
+    outcome = replace(outcome, name="hurt")  # its folder's name, in a command
     lines = summary(outcome).splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("  Next"))
-    assert lines[first] == f"  Next       Run the Repair line below: {sentence}"
-    labels = [line[2:12].strip() for line in lines[first:] if line[2:12].strip()]
-    assert labels[:3] == ["Next", "Repair", "Closer"]
+    labels = [line[2:12].strip() for line in lines if line.startswith("  ") and line[2:12].strip()]
+    assert labels[:4] == ["Answer", "Next", "Repair", "Verdict"] and "Closer" in labels
+    assert f"2. repair: Repair the copy: {sentence}" in " ".join(summary(outcome).split())
+    command = next(number for number, line in enumerate(lines) if line.startswith("  Repair"))
+    assert lines[command - 1].strip() in f"2. repair: Repair the copy: {sentence}"[-200:] and "3. start" in lines[command + 1]
 
 
 def test_the_repair_that_is_recommended_comes_first_with_its_options() -> None:
@@ -118,19 +175,32 @@ def test_the_repair_that_is_recommended_comes_first_with_its_options() -> None:
     outcome.plan["repair"] = samples.proposed(messages_after=19, healed=1, risk=1e-6, options=["--heal", "--fix-config"])
     text = re.sub(r"\s+", " ", summary(outcome))
     assert "--policy broker --heal --fix-config " in text
-    assert (
-        "it keeps the 12 messages that a start would cut; --heal makes 1 damaged record whole (risk of a wrong change: 1.0e-06)"
-        in text
+    what = (
+        "this keeps the 12 messages that a start would cut; --heal makes 1 damaged record whole (risk of a wrong change: 1.0e-06)"
     )
-    what = "Repair with --policy broker --heal --fix-config: keeps 19 messages, 13 more than a start would; --heal makes"
-    assert what in re.sub(r"\s+", " ", page_text(outcome))
+    assert what in text and what in re.sub(r"\s+", " ", page_text(outcome))
+
+
+def test_what_a_repair_gives_up_is_said_in_numbers_and_in_the_result() -> None:
+    outcome = hurt()
+    mended = {"number": 3, "action": "correct_offsets", "file": "config", "kept": {"positions": 4}, "lost": {}}
+    steps = [*samples.worked_out()["steps"], mended]
+    left = [{"file": "config/topics.json", "not_kept": [{"count": 2}]}]
+    outcome.plan["repair"] = samples.proposed(given_up=3, steps=steps, config=left, options=["--fix-offsets"])
+    (step,) = (step for step in steps_of(outcome) if step.name == StepName.REPAIR)
+    assert step.gives_up == GivesUp(messages=3, offsets=4, entries=2)
+    assert step.text.endswith(
+        "--fix-offsets sets back 4 offsets beyond the new ends of the queues; it gives up 3 messages and 2 entries of config/."
+    )
+    resent = "Send again what the repair gives up, 3 messages: the files beside the new store name them."
+    assert texts_of(outcome, StepName.RESEND) == [resent]
 
 
 def test_where_no_repair_was_worked_out_rescue_does_it() -> None:
     outcome = replace(hurt(), name="hurt")
     outcome.plan["repair"] = {policy: refused_section("too large", worked_out=False) for policy in ("broker", "salvage")}
     assert f"  Repair     {ENTRY} rescue {WORDS[0]} --release 4.9.8\n" in summary(outcome)
-    assert "it works out a repair by each policy" in re.sub(r"\s+", " ", summary(outcome))
+    assert "Work out a repair by each policy: rescue recommends the one that keeps more." in re.sub(r"\s+", " ", summary(outcome))
 
 
 def test_a_large_store_elsewhere_gets_a_rescue_that_names_a_folder_here() -> None:
@@ -142,22 +212,22 @@ def test_a_large_store_elsewhere_gets_a_rescue_that_names_a_folder_here() -> Non
 
 def test_no_repair_is_shown_while_a_broker_holds_the_lock() -> None:
     """Neither by the terminal nor on the page, which an operator reads beside it."""
-    outcome, why = replace(hurt(), name="hurt"), "A repair refuses a directory that a broker uses."
-    context = PageContext(store_words=WORDS, plan=PLAN, in_use=why)
-    text = summary_text(samples.RUN, [outcome], "/out", words=WORDS, in_use=why)
-    for told in (text, "".join(report_html(outcome, context))):
+    why = "A repair refuses a directory that a broker uses."
+    outcome, context = replace(hurt(), name="hurt", in_use=why), PageContext(store_words=WORDS, plan=PLAN)
+    for told in (summary(outcome), "".join(report_html(outcome, context))):
         assert why in told and f"{ENTRY} repair" not in told
-    assert f"{ENTRY} repair" in "".join(report_html(outcome, replace(context, in_use="")))
+    assert (steps_of(outcome)[0].name, first_name(outcome)) == (StepName.STOP, StepName.STOP)
+    assert f"{ENTRY} repair" in "".join(report_html(replace(outcome, in_use=""), context))
 
 
 def test_what_a_repair_heals_is_not_to_be_looked_at_again() -> None:
     outcome = replace(hurt(), name="hurt")
     step = CATALOGUE["commitlog_damaged"].next
     outcome.findings = [Finding("commitlog_damaged", "commitlog/0", severity="loss", next=step, message="m")]
-    assert HEALS in advice_text(step) and any(HEALS in said for said, _ in next_steps(outcome, WORDS, PLAN).others)
+    assert HEALS in advice_text(step) and any(HEALS in said for said in texts_of(outcome, StepName.OTHER))
     for policy in ("broker", "salvage"):
         outcome.plan["repair"][policy] = samples.worked_out(messages_after=19, healed=1, options=["--heal"])
-    assert not any(HEALS in said for said, _ in next_steps(outcome, WORDS, PLAN).others)
+    assert not any(HEALS in said for said in texts_of(outcome, StepName.OTHER))
 
 
 def test_where_no_repair_goes_that_is_said() -> None:
@@ -166,24 +236,8 @@ def test_where_no_repair_goes_that_is_said() -> None:
     for text in (page_text(outcome), summary(outcome)):
         told = re.sub(r"\s+", " ", text)
         assert "No repair goes: there is no end. The copy is as it was; look for another copy of this broker, and name" in told
-        assert "spark-submit.sh repair" not in told and "Run the Repair line" not in told
-
-
-def test_consumer_offsets_are_counted_and_set_back_by_a_repair() -> None:
-    outcome = hurt()
-    beyond = [
-        Finding(
-            "consumer_offset_beyond_end", "config/consumerOffset.json", severity="rebuildable",
-            next=CATALOGUE["consumer_offset_beyond_end"].next, message=f"group g{i}",
-        )
-        for i in range(3)
-    ]  # fmt: skip
-    outcome.findings += beyond
-    row = {"group": "g", "topic": "t", "queue_id": 0, "offset": 1263, "new_max": 251}
-    outcome.loss["groups"] = [row, {**row, "group": "h"}, {**row, "queue_id": 1}]
-    assert "3 offsets of 2 groups lie past the new queue ends: repair with --fix-offsets." in summary(outcome)
-    outcome.loss["groups"] = [row]
-    assert "1 offset of 1 group lies past the new queue end: repair with --fix-offsets." in summary(outcome)
+        assert "spark-submit.sh repair" not in told
+    assert answer_of(outcome) == "other_copy" and StepName.REPAIR not in names_of(outcome)
 
 
 def test_where_a_repair_is_offered_its_own_steps_are_not_listed() -> None:
@@ -191,33 +245,55 @@ def test_where_a_repair_is_offered_its_own_steps_are_not_listed() -> None:
     row = Finding("queue_entry_missing", "consumequeue/t/0/0", severity="rebuildable", next=CATALOGUE["queue_entry_missing"].next)
     outcome.findings.append(row)
     assert next_text(row.next) not in " ".join(summary(outcome).split())
-    assert next_text(row.next).rstrip(".") in " ".join(summary(replace(outcome, complete=False)).split())
 
 
-def test_where_no_repair_is_offered_none_is_asked_for() -> None:
+def test_a_store_to_whose_place_no_repair_writes_has_the_step_without_a_command() -> None:
     text = summary_text(samples.RUN, [hurt()], "/out", words=("gs://bucket/store", "--release", "4.9.8"))
-    assert "Repair line" not in text and REPAIR in " ".join(text.split())
+    assert "  Repair" not in text and "2. repair: Repair the copy: this keeps the 12 messages" in " ".join(text.split())
 
 
 def test_where_a_setting_stops_the_start_no_repair_is_offered() -> None:
     outcome = hurt(starts=False)
     outcome.refusal = Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting="combineCQPreferCQType=x")
     outcome.findings = [Finding("broker_refuses", "x", severity="loss", next=outcome.refusal.correct_line)]
-    steps = next_steps(outcome, WORDS, PLAN)
     step = "Correct this line of broker.conf, the copy is not at fault: combineCQPreferCQType=x."
-    assert (steps.withheld, steps.repairs, steps.others) == (step, [], [])
+    assert texts_of(outcome, StepName.CHANGE) == [step] and names_of(outcome) == [StepName.CHANGE, StepName.START]
     assert "A repair removes the cause" not in page_text(outcome)
 
 
-def test_a_consistent_store_has_nothing_to_do() -> None:
+def test_a_consistent_store_is_started() -> None:
     outcome = samples.clean()
     # Steps there are: what a start deletes and makes again by itself. They stay in plan.json.
     outcome.plan["steps"].append({"action": "delete", "file": "commitlog/x", "reason": "r"})
     text = summary(outcome)
-    assert "  Next       Nothing to do.\n" in text and "  Repair" not in text
+    assert "  Next       1. start: Start RocketMQ 5.3.3 on this copy: it loses nothing.\n" in text and "  Repair" not in text
     page = "".join(report_html(outcome, PageContext(store_words=WORDS, plan=PLAN)))
-    assert "Nothing to do." in page and 'class="steps"' not in page
+    assert "it loses nothing." in page and 'class="steps"' not in page
     assert not any(part in page for part in ('id="leaves"', "#leaves", 'id="repair"', "#repair"))
+
+
+def test_nothing_is_said_of_what_was_not_judged() -> None:
+    outcome = replace(samples.clean(), not_judged=["timers"])
+    said = "Start RocketMQ 5.3.3 on this copy: it loses nothing of what was judged."
+    assert texts_of(outcome, StepName.START) == [said] and "loses nothing." not in summary(outcome).partition("Verdict")[0]
+
+
+def test_a_log_that_is_kept_elsewhere_is_copied_and_named() -> None:
+    outcome = replace(samples.not_audited(), config=ConfigTables({}, {}, {}, {}))
+    outcome.gaps = [Gap(Cause.LOG_ELSEWHERE, "commitlog", ("/data/log", ""))]
+    (step,) = steps_of(outcome)
+    said = "Copy /data/log from the broker's machine as well, and name that copy with --commitlog."
+    assert (step.name, step.text, answer_of(outcome)) == (StepName.COPY, said, "copy_again")
+
+
+def test_what_a_copy_lacks_is_copied_again_before_anything_is_given_up() -> None:
+    outcome = hurt()
+    outcome.not_whole = [NotWhole(Lack.QUEUES_LATER, "commitlog/00000000000000001024", messages=12)]
+    assert names_of(outcome) == ["stop", "copy", "other", "repair", "start", "check"]
+    copy = steps_of(outcome)[1]
+    assert copy.command == "rsync -a rocketmq@BROKER:store/ /copies/hurt-again/" and copy.text.endswith(":")
+    (repair,) = texts_of(outcome, StepName.REPAIR)
+    assert repair.startswith("If none of this can be had any more, repair the copy: ")
 
 
 def test_a_file_that_a_start_deletes_is_named_with_what_it_is() -> None:
@@ -296,8 +372,12 @@ def test_an_assumed_release_gets_no_repair_advice_beside_the_refusal_to_give_it(
 @pytest.mark.parametrize(
     ("parted", "first"),
     [
-        (False, "Start master as master, and make this copy a slave of it."),
-        (True, "Compare it with master before either becomes master: replicas.json has what each of them lacks."),
+        (False, "Start this copy as master only if master, which holds 300 later messages, cannot be used."),
+        (
+            True,
+            "Compare this copy with master, which holds 300 messages that this copy lacks, before either becomes master:"
+            " replicas.json has what each of them lacks.",
+        ),
     ],
 )
 def test_a_copy_that_lacks_messages_is_told_which_one_to_start(parted: bool, first: str) -> None:
@@ -305,6 +385,7 @@ def test_a_copy_that_lacks_messages_is_told_which_one_to_start(parted: bool, fir
     for text in (page_text(outcome), summary(outcome)):
         told = re.sub(r"\s+", " ", text)
         assert first in told and "loses no message" not in told
+    assert ("start" in names_of(outcome)) == (not parted)
 
 
 OFFSETS, NAMED_TOPICS = ("offsets", "config/consumerOffset.json"), ("topics", "config/topics.json")
@@ -315,8 +396,8 @@ TAKE = "first, before this copy becomes master"
     ("table", "rows", "relation", "told"),
     [
         (OFFSETS, ["own<b"], "equal", f"Take config/consumerOffset.json of b {TAKE}: it has the greater offsets."),
-        (OFFSETS, ["own<b"], "apart", "Nothing to do."),
-        (OFFSETS, ["b<own"], "equal", "Nothing to do."),
+        (OFFSETS, ["own<b"], "apart", ""),
+        (OFFSETS, ["b<own"], "equal", ""),
         (NAMED_TOPICS, ["own<b"], "equal", f"Take config/topics.json of b {TAKE}: this copy lacks 2 topics of those in it."),
         (
             OFFSETS,
@@ -348,12 +429,13 @@ def test_a_copy_is_told_which_tables_to_take_before_it_becomes_master(
     outcome.replicas |= {"best": outcome.name, "copies": copies, "pairs": [pair], "lacks": [], "config": config}
     for text in (page_text(outcome), summary(outcome)):
         shown = re.sub(r"\s+", " ", text)
-        assert "Safe to start" in shown and told in shown and ("Nothing to do" in shown) == told.startswith("Nothing")
+        assert "Safe to start" in shown and told in shown and (TAKE in shown or "put together" in shown) == bool(told)
     outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
     outcome.findings.append(
         Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=Advice(Step.REBUILD_QUEUE))
     )
-    assert (told in re.sub(r"\s+", " ", page_text(outcome))) == (not told.startswith("Nothing"))
+    assert texts_of(outcome, StepName.OTHER) == [*filter(None, [step for step in [told] if step.endswith(".")])] or told
+    assert told in re.sub(r"\s+", " ", page_text(outcome))
 
 
 def test_missing_messages_are_not_called_damaged_ones() -> None:
@@ -365,20 +447,21 @@ def test_missing_messages_are_not_called_damaged_ones() -> None:
         assert "Messages are missing from this copy already; a start loses none of the others" in text
 
 
-def test_what_a_start_mends_by_itself_makes_a_repair_optional() -> None:
-    """Never two statements: run the repair, and nothing to do."""
+def test_what_a_start_mends_needs_no_repair_and_what_it_leaves_does() -> None:
+    """Never two statements: repair, and start it."""
     outcome = hurt()
-    outcome.loss = {}
+    outcome.loss, outcome.log_end = {}, 2048
     outcome.findings = [Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=STARTS_DISPATCH)]
     outcome.counts, outcome.plan["broker"]["starts"] = {"rebuildable": 1}, True
     assert judge(outcome).headline == "A start loses no message and mends what differs"
+    assert names_of(outcome) == ["start", "check"] and f"{ENTRY} repair" not in summary(outcome)
     for text in (" ".join(summary(outcome).split()), " ".join(page_text(outcome).split())):
-        assert "A start of the release puts the entries that are missing. A repair is optional." in text
-        assert "Nothing to do" not in text and "Run the Repair line" not in text
+        assert "Start RocketMQ 4.9.8 on this copy: it loses no message that the copy holds, and mends what differs." in text
+        assert "commitLogMaxOffset of mqadmin brokerStatus is no less than 1124" in text
     outcome.findings.append(replace(outcome.findings[0], code="queue_entry_wrong", next=CATALOGUE["queue_entry_wrong"].next))
     outcome.counts = {"rebuildable": 2}
-    assert "Run the Repair line below" in summary(outcome) and "optional" not in summary(outcome)
-    assert "Nothing to do" not in summary(outcome)
+    assert names_of(outcome) == ["repair", "start", "check"]
+    assert texts_of(outcome, "start") == ["Start RocketMQ 4.9.8 on the repaired store, never on this copy."]
 
 
 def test_what_a_repair_leaves_as_it_is_is_said_by_text_and_page() -> None:
@@ -396,8 +479,9 @@ def test_a_donor_is_no_step_for_a_copy_that_holds_no_message() -> None:
         Finding(code, "commitlog/a", severity="loss", next=CATALOGUE[code].next)
         for code in ("message_lost", "commitlog_damaged", "segment_missing")
     ]
-    others = [step for step, _ in next_steps(outcome, WORDS, PLAN).others]
-    assert next_text(outcome.findings[0].next) in others and not any("--donor" in step for step in others)
+    texts = [step.text for step in steps_of(outcome)]
+    assert next_text(outcome.findings[0].next) in texts and not any("--donor" in text for text in texts)
+    assert StepName.REPAIR not in names_of(outcome) and StepName.START not in names_of(outcome)
 
 
 @pytest.mark.parametrize(("options", "named"), [([], False), (["--fix-config"], True)])
@@ -409,16 +493,16 @@ def test_fix_config_is_no_step_where_no_repair_asks_for_it(options: list[str], n
     ]
     copied = samples.worked_out()["steps"][:1]
     outcome.plan["repair"] = samples.proposed(options=options, **({} if named else {"steps": copied}))
-    steps = next_steps(outcome, WORDS, PLAN)
-    (step,) = (said for said, _ in steps.others if said.startswith("Restore it from a backup"))
-    assert ("--fix-config" in step) == named and (steps.withheld == NOTHING_MENDS) != named
+    (step,) = (said for said in texts_of(outcome, StepName.OTHER) if said.startswith("Restore it from a backup"))
+    assert ("--fix-config" in step) == named and (StepName.REPAIR in names_of(outcome)) == named
 
 
 def test_a_step_that_another_one_says_in_full_is_left_out() -> None:
     """Of all steps that findings have by themselves; those with values of their own are no part of others."""
     own = {row.next_at(severity) for row in CATALOGUE.values() for severity in (NOTE, REBUILDABLE)}
-    known = own | {less for less, _ in next_steps_module._SAYS_MORE} | {more for _, more in next_steps_module._SAYS_MORE}
+    known = own | {less for less, _ in steps_module._SAYS_MORE} | {more for _, more in steps_module._SAYS_MORE}
     texts = {step: advice_text(step) for step in known}
     begins = {(less, more) for less in known for more in known if less != more and texts[more].startswith(texts[less])}
     nothing = {pair for pair in begins if pair[0] == Advice(Step.NOTHING)}  # of notes, which no list names beside another step
-    assert begins - nothing == set(next_steps_module._SAYS_MORE)
+    repairs = {pair for pair in begins if pair[0] in BY_A_REPAIR}  # which the repair's own step stands for
+    assert begins - nothing - repairs == set(steps_module._SAYS_MORE)

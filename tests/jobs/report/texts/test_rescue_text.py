@@ -22,12 +22,12 @@ def start(release: str, lost: int, **more: object) -> Start:
 def test_another_release_that_would_lose_less_is_named() -> None:
     outcome = samples.damaged()
     outcome.comparison = Comparison((start("4.9.8", 12), start("5.4.0", 3)), least=("5.4.0",))
-    said = audit_text(outcome, [])
+    said = audit_text(outcome)
     assert "RocketMQ 5.4.0 loses least: 3 messages." in said
     assert "A start of RocketMQ 4.9.8 as the copy is: 12 messages lost." in said
     assert "\x1b" not in said and "\u202e" not in said
     outcome.comparison = Comparison((start("4.9.8", 3), start("5.4.0", 3)), least=("4.9.8", "5.4.0"))
-    assert "Compared" not in audit_text(outcome, [])
+    assert "Compared" not in audit_text(outcome)
 
 
 def test_the_ways_stand_beside_a_plain_start() -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from jobs.installation import ENTRY
 from jobs.report.pages.index_html import index_html
-from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.safety_text import judge, most_dangerous_first
 from jobs.report.texts.summary_text import summary_text
+from schemas.answer import StepName
 from schemas.rows import AuditOutcome, ConfigTables
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
@@ -57,9 +58,12 @@ def test_what_is_gone_is_never_called_safe() -> None:
     acting = samples.emptied()
     acting.segment_count = 1
     acting.plan["steps"] = [{"action": "rebuild", "file": "checkpoint"}]
-    assert f"{ENTRY} repair" not in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
-    acting.findings = []
-    assert "Repair" in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+    text = summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+    assert f"{ENTRY} repair" not in text and "Do not start this copy: a start deletes queues and index files" in " ".join(
+        text.split()
+    )
+    acting.queues, acting.index_files = [], []
+    assert "a start deletes" not in " ".join(summary_text(samples.RUN, [acting], "out").split())
 
 
 @pytest.mark.parametrize("parted", [False, True])
@@ -84,7 +88,9 @@ def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bo
     of_group = "has diverged from another copy: choose a master first" if parted else "lacks messages of its group: do not"
     assert f"1 of 1 store {of_group}" in page
     text = summary_text(samples.RUN, others, "out")
-    assert ("diverged" if parted else "not as master") in text and "lacks 300 messages of its group" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("   0  calm ") and "lacks" in line)
+    assert line.split()[3:5] == (["other_copy", "other"] if parted else ["start", "condition"])
+    assert line.endswith("lacks 300 messages of its group")
 
 
 def without_config(outcome: AuditOutcome) -> AuditOutcome:
@@ -107,7 +113,9 @@ def test_a_copy_without_config_that_needs_a_repair_says_so_too() -> None:
     """An operator who forgot config/ must not learn it last."""
     step = "config/ is not in this copy: copy it from the broker, or a start knows no topics, groups and offsets."
     outcome = without_config(samples.damaged())
-    assert (step, []) in next_steps(outcome, ("/copies/s",), "plan.json").others
+    (shown, *_) = shown_steps(outcome, ("/copies/s",), "plan.json")
+    assert (shown.name, shown.text) == (StepName.COPY, step)
+    assert shown.command == "rsync -a rocketmq@BROKER:store/config/ /copies/s/config/"
     assert step in " ".join(summary_text(samples.RUN, [outcome], "out").split())
     assert step not in " ".join(summary_text(samples.RUN, [samples.damaged()], "out").split())
 
@@ -116,11 +124,11 @@ def test_a_start_under_a_condition_names_it_wherever_it_is_judged() -> None:
     """The summary's next step, the table of a fleet, and the index; else a reader sees "safe to start" and nothing to do."""
     outcome = without_config(samples.clean())
     text = summary_text(samples.RUN, [outcome], "out")
-    assert "  Next       config/ is not in this copy: copy it from the broker" in text and "Nothing to do" not in text
+    assert "  Next       1. copy: config/ is not in this copy: copy it from the broker" in text
     fleet = summary_text(samples.RUN, [outcome, samples.refused()], "out")
     assert next(line for line in fleet.splitlines() if "calm" in line).endswith("  once config/ is there")
     page = "".join(index_html(samples.RUN, [outcome]))
-    assert '>safe to start</span><br><span class="where">once config/ is there</span>' in page
+    assert '>start</span><br><span class="where">first: copy</span><br><span class="where">once config/ is there</span>' in page
     assert "The store is safe to start, once config/ is there" in page
 
 
@@ -129,4 +137,4 @@ def test_settings_that_harm_what_the_broker_writes_later_are_named_beside_a_safe
     answer = judge(outcome)
     assert answer.kind == "safe" and "but change broker.conf before new messages come" in answer.headline
     text = " ".join(summary_text(samples.RUN, [outcome], "out").split())
-    assert "Next Set x=false: as it is, each start cuts all that came later." in text and "Nothing to do" not in text
+    assert "Next 1. condition: Set x=false: as it is, each start cuts all that came later. 2. start: Start" in text

@@ -49,10 +49,10 @@ def test_a_large_fleet_is_told_in_few_lines_the_dangerous_ones_first() -> None:
     fleet += [replace(samples.refused(), name=f"stuck-{i}") for i in range(30)]
     lines = summary_text(samples.RUN, fleet, "/out").splitlines()
     assert [line.split()[1] for line in lines[1:3]] == ["stuck-0", "stuck-1"]
-    assert "      and 190 more stores: safe to start" in lines
+    assert "      and 190 more stores: start" in lines
     assert len(lines) < 60
     lines = summary_text(samples.RUN, fleet * 2, "/out").splitlines()
-    assert lines[51:53] == ["      and 10 more stores: does not start", "      and 400 more stores: safe to start"]
+    assert lines[51:53] == ["      and 10 more stores: repair", "      and 400 more stores: start"]
 
 
 def test_notes_are_named_by_kind_where_they_are_counted() -> None:
