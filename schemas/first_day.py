@@ -75,7 +75,7 @@ class TimersOfDay:
 
 @dataclass(frozen=True, slots=True)
 class DelaysOfDay:
-    """Messages of delay levels. stuck_levels: those at which the broker tries one message for ever."""
+    """Messages of delay levels. stuck_levels: those at which the broker tries one message without end."""
 
     at_once: int = 0
     later: int = 0

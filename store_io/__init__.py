@@ -13,6 +13,7 @@ Folders in the order in which bytes become a plan. Each imports only from those 
 * `wording`: facts become sentences.
 * `model`: what an audit knows of one copy.
 * `kinds`: one room for each kind of files: reader, tasks, checks, rebuild.
+* `first_day`: what a started broker does to a store by itself in its first day.
 * `audit`: one store: rounds of tasks, checks, what a start loses, the plan.
 * `replicas`: copies of one log, compared.
 * `messages`: messages for people: search, rows, one record explained, the broker's view.

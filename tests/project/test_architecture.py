@@ -22,8 +22,8 @@ FORBIDDEN_IMPORTS = {
 }
 # Folders of store_io in the order in which bytes become a plan: each imports from itself and from those before it.
 ORDER = (
-    "base", "source", "rocksdb", "broker", "log", "wording", "model", "kinds", "audit", "replicas", "messages", "repair",
-    "answer",
+    "base", "source", "rocksdb", "broker", "log", "wording", "model", "kinds", "first_day", "audit", "replicas", "messages",
+    "repair", "answer",
 )  # fmt: skip
 # Folders of jobs, from what a command line is to the commands. `installation` is for all of them; `entry` and `warm_up` use all.
 JOBS_ORDER = ("cli", "report", "runtime", "tables", "tasks", "audit", "repair", "messages", "sources", "commands")

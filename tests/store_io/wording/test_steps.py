@@ -59,7 +59,8 @@ VALUES: dict[Step, tuple[str | int, ...]] = {
     ),
     Step.CHECK_LOG_END: (4711,),
     Step.SEND_AGAIN: (12, 1),
-    Step.SEND_GIVEN_UP: (12,),
+    Step.SEND_GIVEN_UP: (12, 1),
+    Step.STOP_USER: ("{A} broker uses it.",),
     Step.MORE_STEPS: (12,),
 }  # fmt: skip
 SILENT = {Step.OF_CODE, Step.RAISED_OF_CODE, Step.RESTORE_REFUSED, Step.RESTORE_REFUSED_ALONE, Step.COPY_REFUSED_BACKUP}

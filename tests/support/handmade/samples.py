@@ -235,6 +235,14 @@ def not_audited() -> AuditOutcome:
     return AuditOutcome("gone", "/copies/gone", "5.5.0", 3, False, [sentence], verdict, {**plan, "steps": []}, gaps=[gap])
 
 
+def rebuild() -> AuditOutcome:
+    """A store of which only queue entries differ."""
+    outcome = clean()
+    outcome.name, outcome.exit_code, outcome.counts = "rebuild", 10, {"rebuildable": 1}
+    outcome.findings = [_found("queue_entry_wrong", "consumequeue/t/0/0", "rebuildable", "its size differs")]
+    return outcome
+
+
 def refused() -> AuditOutcome:
     """A store on which the release would not start."""
     outcome = clean()
@@ -357,8 +365,7 @@ def hostile_outcome(name: str) -> AuditOutcome:
 def every_kind() -> list[AuditOutcome]:
     """Outcomes of every kind and code, alone and as copies that lack messages of their group."""
     made = (clean, already_damaged, damaged, not_audited, refused, empty, emptied, shrunk)
-    rebuild = replace(clean(), name="rebuild", exit_code=10, counts={"rebuildable": 1})
-    alone = [make() for make in made] + [rebuild]
+    alone = [make() for make in (*made, rebuild)]
     return alone + [behind(replace(make(), name=f"{make().name}-{parted}"), parted) for make in made for parted in (False, True)]
 
 

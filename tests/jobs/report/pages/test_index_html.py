@@ -53,10 +53,10 @@ def test_a_long_table_gets_tools_and_what_they_sort_by() -> None:
 
 def test_copies_of_one_broker_stand_by_what_a_start_of_each_would_do() -> None:
     """There a copy that is whole and needs a rebuild comes before one that is consistent and lacks messages."""
-    rebuild = replace(samples.behind(samples.clean()), name="master", exit_code=10, counts={"rebuildable": 1})
+    rebuild = replace(samples.behind(samples.rebuild()), name="master")
     slave = samples.behind(samples.clean())
     groups = index_of([slave, rebuild]).source.partition('id="groups"')[2]
-    assert re.findall(r'data-label="answer">(\w+)', groups) == ["start_mends", "start"]
+    assert re.findall(r'data-label="answer">(\w+)', groups) == ["repair", "start"]
 
 
 def test_a_store_has_its_answer_and_the_name_of_its_first_step() -> None:
