@@ -257,7 +257,7 @@ class _Steps:
         if outcome.no_repair is not None and acts(outcome) and self._answer != Answer.CHANGE:
             yield AnswerStep(StepName.OTHER, outcome.no_repair)
         yield from (step for step in found if step.what != outcome.no_repair)
-        none = none_goes(outcome) if self._answer == Answer.OTHER_COPY else None
+        none = none_goes(outcome) if self._answer == Answer.OTHER_COPY and (lacking is None or lacking.best) else None
         yield from [AnswerStep(StepName.OTHER, none)] if none is not None else []
 
     def _change(self) -> Iterator[AnswerStep]:
