@@ -1,7 +1,7 @@
 """Settings that decide nothing of a start, but what a started broker does by itself afterwards: no rules depend on them.
 
-They stand apart from `releases.ALL_DEFAULTS`, so that a change of such a setting leaves plans, and answers of earlier runs, as they
-are. Source: MessageStoreConfig and BrokerConfig, 4.6.1 to 5.5.1.
+They are apart from `releases.ALL_DEFAULTS`, so that a change of such a setting leaves plans, and answers of earlier runs, as
+they are. Source: MessageStoreConfig and BrokerConfig, 4.6.1 to 5.5.1.
 """
 
 from __future__ import annotations
