@@ -359,6 +359,7 @@ They are shown in order of physical offset, also those after damage (status "pla
         Option("--body-contains", "TEXT", "messages whose body holds this text, uncompressed or as stored; bytes: hex:0AFF"),
         *FILTER_OPTIONS,
         LOST,
+        Option("--only-here", "COPY2", "only messages that this other copy of the log lacks, none twice; both are audited first"),
         Option("--limit", "N", "at most this many (default: 100 in a table, all as JSON lines)", positive),
         Option(
             "--last", "N", "the last N of them by physical offset; the log is read from its end, a segment at a time", positive
@@ -381,7 +382,7 @@ They are shown in order of physical offset, also those after damage (status "pla
     ),
     epilog="""\
 exit codes: 0 answered, even if no message is found; 2 usage; 3 the store cannot be read, or the answer is not
-known (--lost, --view broker); 130, 143 interrupted""",
+known (--lost, --only-here, --view broker); 130, 143 interrupted""",
 )
 
 COMMAND_TABLE["notebook"] = CommandSpec(

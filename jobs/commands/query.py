@@ -1,6 +1,6 @@
 """query STORE: messages that meet some conditions, as the copy has them or a broker would serve them.
 
-With --lost, or the column of that name, the store is audited first.
+With --lost, or the column of that name, the store is audited first; with --only-here both copies are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jobs.cli.terminal import colour_wanted, output_width
 from jobs.messages.message_arguments import NO_SEGMENT, open_named, request_of, unknown_topics
 from jobs.messages.message_query import Query, read_query, say, tell
 from jobs.report.files.json_text import row_line
-from jobs.report.texts.query_text import Csv, JsonLines, Table, loss_text
+from jobs.report.texts.query_text import Csv, JsonLines, Table, loss_text, only_here_text
 from jobs.report.texts.text import count_text
 from jobs.runtime.output import OutputFailed, write_local
 from jobs.runtime.spark_start import LazySpark, leave_pandas_out
@@ -36,7 +36,7 @@ from store_io.messages.choice.by_queues import entries_led_out
 from store_io.messages.lost.segment_loss import NONE_SPARED
 from store_io.messages.lost.sendable import sendable_rows
 from store_io.messages.message_filter import ALL
-from store_io.messages.question import open_search
+from store_io.messages.question import MessageSearch, Question, open_search
 from store_io.messages.scans import NOTE
 from store_io.model.premises import assumed_sentence
 
@@ -52,13 +52,16 @@ def run(command: Command) -> int:
     query = read_query(command)
     if is_cluster_mode(command.spark):
         raise UsageError("query prints its answer where it is typed: --deploy-mode client")
+    other = query.only_here
+    if other is not None and os.path.realpath(other) == os.path.realpath(store.path):
+        raise UsageError(f"--only-here {other!r}: is this copy itself; name another one")
     if query.out is not None:
-        refuse_inside(query.out, "--out", store.roots)
+        refuse_inside(query.out, "--out", [*store.roots, *([other] if other is not None else [])])
         _refuse_existing(query.out)
     checksum.trust()
     start_quickly()
     leave_pandas_out()
-    if store.release_from != NAMED and (query.broker or query.needs_audit):
+    if store.release_from != NAMED and (query.broker or query.needs_audit or other is not None):
         say(assumed_sentence(store.release, store.release_from))
     with LazySpark(command.spark) as spark:
         written = _Written(query)
@@ -72,6 +75,7 @@ def run(command: Command) -> int:
         why.append("" if opened.segments() else NO_SEGMENT)
         why.append(unknown_topics(opened, topics) if topics is not None and (not shown or len(topics) > 1) else "")
     nothing = "no lost message is found" if question.only_lost else "no message is found"
+    nothing += "" if other is None else " that only this copy holds"
     if question.at is not None:
         nothing += f" at physical offset {question.at}; explain shows what is there"
     if not shown and question.wanted.tags is not None:
@@ -129,11 +133,25 @@ def _batches(store: StoreArgument, query: Query, places: LostPlaces | None, work
         from jobs.tables.earlier_times import earlier_times
 
         search = replace(search, earlier=earlier_times(query.tables, search.store, store.release))
-    for batch in answer(search, tell, workers):
+    batches = answer(search, tell, workers) if query.only_here is None else _only_here(store, query.only_here, search, workers)
+    for batch in batches:
         if query.offset_id is not None and query.offset_id not in batch.column("offset_msg_id").to_pylist():
             other = "has another id: it was stored by another broker, or the id is damaged"
             say(f"the message at physical offset {query.question.at} {other}")
         yield batch
+
+
+def _only_here(store: StoreArgument, place: str, search: MessageSearch, workers: Workers) -> Iterator[pa.RecordBatch]:
+    """Yield the messages that another copy, which is read by the same release and settings, does not hold."""
+    from store_io.messages.only_here import OnlyHereSearch, held_alone
+
+    other = replace(store, path=place, parts=())
+    alone = held_alone(request_of(store), request_of(other), workers)
+    say(only_here_text(alone, place))
+    found = OnlyHereSearch(search, open_search(open_named(other), Question()), alone)
+    yield from found.batches(tell, workers)
+    if found.held:
+        say(f"{count_text(found.held, 'message')} of these not listed: held at another place there, or listed before")
 
 
 class _Written:

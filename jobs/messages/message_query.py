@@ -40,6 +40,7 @@ class Query:
     columns: what is shown of each.
     out: the file to write; None: standard output.
     tables: of earlier audits, which say what store times segments hold; None: they are not asked.
+    only_here: the other copy, whose messages are not wanted; None: they are.
     """
 
     question: Question
@@ -51,6 +52,7 @@ class Query:
     redaction: Redaction
     out: str | None = None
     tables: str | None = None
+    only_here: str | None = None
 
     @property
     def resend(self) -> bool:
@@ -108,6 +110,7 @@ def read_query(command: Command) -> Query:
     ]
     if scan and narrowing:
         raise UsageError(f"--scan reads the whole log: it cannot be combined with {narrowing[0]}")
+    only_here = _only_here(command, broker, lost)
     if tables is not None and broker:
         raise UsageError("--tables says which segments of the copy to read: it cannot be combined with --view broker")
     if tables is not None and wanted.store_times == ALL:
@@ -122,7 +125,20 @@ def read_query(command: Command) -> Query:
     question = to_resend(question) if form == RESEND else question
     if offset_id is not None and "offset_msg_id" not in question.columns:
         question = replace(question, columns=(*question.columns, "offset_msg_id"))
-    return Query(question, offset_id, columns, form, body, broker, redaction, out, tables)
+    return Query(question, offset_id, columns, form, body, broker, redaction, out, tables, only_here)
+
+
+def _only_here(command: Command, broker: bool, lost: bool) -> str | None:
+    """Return the place of the other copy that --only-here names. Raises UsageError."""
+    options = command.options
+    if "--only-here" not in options:
+        return None
+    for name, given in (("--view broker", broker), ("--lost", lost), ("--last", "--last" in options)):
+        if given:
+            raise UsageError(f"--only-here compares two copies as they are: it cannot be combined with {name}")
+    if not options["--only-here"]:
+        raise UsageError("--only-here: an empty store path")
+    return absolute(options["--only-here"])
 
 
 def _last(options: Mapping[str, Any], broker: bool) -> int | None:

@@ -15,6 +15,7 @@ Whoever reads messages (commands, data sources) asks a `question`; `answer` runs
 * `served`: what a consumer would get from a started broker.
 * `groups`: how far consumer groups have come; half messages, and what became of them.
 * `lost`: the messages that a start would lose, and the form in which a producer can send them again.
+* `only_here`: the messages that one copy holds and another one does not.
 * `redaction`: bodies and properties hidden.
 * `copy_manifest`: digests of a copy's files.
 """

@@ -62,7 +62,11 @@ class OtherCopy:
 
 @dataclass(frozen=True)
 class ReplicaTask:
-    """One segment of copy `copy` to compare. Picklable. messages: its extents of messages, as positions in the segment."""
+    """One segment of copy `copy` to compare. Picklable.
+
+    messages: its extents of messages, as positions in the segment.
+    most_pieces: so many pieces are kept; later ones are only counted.
+    """
 
     store: int
     copy: int
@@ -76,6 +80,7 @@ class ReplicaTask:
     window_bytes: int = WINDOW_BYTES
     decoder: str = FAST
     not_after: float = 0
+    most_pieces: int = MAX_PIECES
 
     @property
     def bytes_to_read(self) -> int:
@@ -288,12 +293,12 @@ class _Comparison:
             return
         self._close_piece()
         self.open = piece
-        if len(self.part.pieces) < MAX_PIECES:
+        if len(self.part.pieces) < self.task.most_pieces:
             piece.differences = dict(self._differences(head, states))
 
     def _close_piece(self) -> None:
         if self.open is not None:
-            if len(self.part.pieces) < MAX_PIECES:
+            if len(self.part.pieces) < self.task.most_pieces:
                 self.part.pieces.append(self.open)
             else:
                 self.part.pieces_dropped += 1

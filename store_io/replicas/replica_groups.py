@@ -137,8 +137,8 @@ class ReplicaGroup:
 
     # ---- what came of it ---------------------------------------------------------------------------------------------
 
-    def finish(self, results: Iterable[ReplicaPart | PartlyRead | Gap]) -> None:
-        """Take in the tasks' results, or a gap in the place of one; add findings to the audits."""
+    def compared(self, results: Iterable[ReplicaPart | PartlyRead | Gap]) -> ComparedCopies:
+        """Take in the tasks' results, or a gap in the place of one, and return what they found."""
         for part in results:
             if isinstance(part, PartlyRead):
                 failed, part = part.failed, part.result
@@ -149,7 +149,11 @@ class ReplicaGroup:
                 self._failed(part, part.problem)
             else:
                 self.parts.append(part)
-        compared = ComparedCopies(self.copies, self.parts)
+        return ComparedCopies(self.copies, self.parts)
+
+    def finish(self, results: Iterable[ReplicaPart | PartlyRead | Gap]) -> None:
+        """Take in the tasks' results, or a gap in the place of one; add findings to the audits."""
+        compared = self.compared(results)
         for number, copy in enumerate(self.copies):
             copy.audit.bytes_compared += sum(part.bytes_read for part in self.parts if part.copy == number)
         findings = ReplicaFindings(compared)

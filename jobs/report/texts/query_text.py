@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.cli.terminal import BOLD, PLAIN, YELLOW
 from jobs.report.files.json_text import row_line
-from jobs.report.texts.text import name_text, printable
+from jobs.report.texts.text import count_text, name_text, printable
 from schemas.rows import Row
 from store_io.messages.lost.segment_loss import UNSURE
 from store_io.messages.question import ByKeys, ByTimes, Narrowing
 
 if TYPE_CHECKING:  # what audits is loaded where an audit is wanted
     from store_io.messages.lost.lost_places import LostPlaces
+    from store_io.messages.only_here import OnlyHere
 
 FIRST_ROWS = 200  # by which a table's widths are chosen
 LONGEST = 300  # characters of a cell, however wide the terminal is
@@ -212,4 +213,20 @@ def loss_text(places: LostPlaces) -> str:
         text += f"; {len(places.spared.places):,} delayed and timer messages of these are not to be sent again, as why_not says"
     if places.spared.unsure_from is not None:
         text += f"; from physical offset {places.spared.unsure_from} on {UNSURE}: why_not is set for all of them"
+    return text
+
+
+def only_here_text(alone: OnlyHere, other: str) -> str:
+    """Return how many messages only this copy holds by place, and which others are not listed."""
+    name = name_text(other)
+    if not alone.messages:
+        text = f"{name} holds every message of this copy at its place"
+    else:
+        text = f"{name} lacks {count_text(alone.messages, 'message')} of this copy, compared by place"
+    if alone.before:
+        text += f"; {count_text(alone.before, 'older message')} of this copy not listed: from before the begin of its log"
+    if alone.other_forms:
+        text += f"; {count_text(alone.other_forms, 'message')} not listed, which it holds in another form"
+    if not alone.one_log:
+        text += "; nothing shows that both are copies of one log"
     return text

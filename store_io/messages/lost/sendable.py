@@ -85,7 +85,7 @@ _HALF = frozenset(("RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC
 
 
 @dataclass(frozen=True)
-class _Target:
+class Target:
     """The target of a message that is sent again.
 
     why_not: set if it should not be sent.
@@ -106,7 +106,7 @@ def sendable(row: Row, redaction: Redaction, spared: Spared = NONE_SPARED) -> Ro
     certain names, and a producer chooses these names.
     """
     properties = dict(row["properties"] or {})
-    target = _target(row, properties)
+    target = target_of(row, properties)
     sent = {name: value for name, value in properties.items() if name not in NOT_SENT and name not in _SHOWN_APART}
     names = [properties.get(UNIQUE_KEY, ""), *properties.get(KEYS, "").split(" ")]
     hidden = redaction.mode != NONE
@@ -153,27 +153,28 @@ def to_resend(asked: _Asked) -> _Asked:
     return replace(asked, columns=COLUMNS, decompress=True, unpack=True)
 
 
-def _target(row: Row, properties: Mapping[str, str]) -> _Target:
+def target_of(row: Row, properties: Mapping[str, str]) -> Target:
+    """Return where a message goes that is sent again. row: topic, queue_id, tags_code and transaction."""
     topic, queue_id = row["topic"], row["queue_id"]
     real = properties.get("REAL_TOPIC"), parse_number(properties.get("REAL_QID"), 32)
     if topic in _HALF or row["transaction"] == "prepared":
         why = "a prepared message of a transaction: its producer alone knows whether it was committed"
-        return _Target(real[0] or topic, queue_id if real[1] is None else real[1], why_not=why)
+        return Target(real[0] or topic, queue_id if real[1] is None else real[1], why_not=why)
     if row["transaction"] == "rollback":
-        return _Target(topic, queue_id, why_not="rolled back by its producer")
+        return Target(topic, queue_id, why_not="rolled back by its producer")
     if topic in WAITING_TOPICS:
         if not real[0] or real[1] is None:
-            return _Target(topic, queue_id, why_not="names no topic and queue for which it waits")
+            return Target(topic, queue_id, why_not="names no topic and queue for which it waits")
         if "TIMER_DEL_UNIQKEY" in properties:
-            return _Target(real[0], real[1], why_not="cancels a timer message, and is none")
+            return Target(real[0], real[1], why_not="cancels a timer message, and is none")
         if topic == TIMER_TOPIC:
             due = parse_number(properties.get("TIMER_DELIVER_MS"), 64) or parse_number(properties.get("TIMER_OUT_MS"), 64)
-            return _Target(real[0], real[1], deliver_time_ms=due)
+            return Target(real[0], real[1], deliver_time_ms=due)
         level = parse_number(properties.get("DELAY"), 32)
-        return _Target(real[0], real[1], level if level and level > 0 else None, row["tags_code"])
+        return Target(real[0], real[1], level if level and level > 0 else None, row["tags_code"])
     if is_brokers_own(topic):
-        return _Target(topic, queue_id, why_not="a broker's own message")
-    return _Target(topic, queue_id)
+        return Target(topic, queue_id, why_not="a broker's own message")
+    return Target(topic, queue_id)
 
 
 def _body_fault(row: Row) -> str | None:
