@@ -7,6 +7,7 @@
 * `index`: the index files.
 * `rocksdb_tables`: index and transactions in rocksdbstore/.
 * `timers`: the timer log, its wheel and its checkpoint, and timers in rocksdbstore/.
+* `transactions`: half messages that a started broker's first check looks at.
 * `checkpoint`: the store's checkpoint.
 * `config`: the files below config/.
 * `dledger`: the log of a DLedger group.

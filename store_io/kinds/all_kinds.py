@@ -32,6 +32,7 @@ from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.tiered.tiered_store import TIERED, tiered_store
 from store_io.kinds.timers.timer_findings import timer_entry_findings, timer_findings, timers_not_judged
 from store_io.kinds.timers.timer_kind import TIMERS
+from store_io.kinds.transactions.half_kind import TRANSACTIONS
 from store_io.kinds.unread.unread_kind import UNREAD, unread_findings
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind
@@ -74,6 +75,7 @@ ROOMS = (
     Room(CHECKPOINT, checks=(checkpoint_times,)),
     Room(CONTROLLER, checks=(epoch_findings, identity_names)),
     Room(TIMERS, checks=(timer_findings, timer_entry_findings), not_judged=timers_not_judged),
+    Room(TRANSACTIONS),
     Room(TABLES, checks=(rocksdb_tables, passed_over, unnamed_tables), not_judged=tables_not_judged),
 )
 KINDS = tuple(room.kind for room in ROOMS)
