@@ -7,8 +7,8 @@ hand it over. What is run is the very command that is shown. The exit code says 
 * 2: something must be named, or the arguments make no sense. Nothing was done.
 * 3: it could not be done: not audited completely, refused, too little space, failed; also where a sound copy and the donor have
   diverged, as nothing here can say which of them is right.
-* 10, 20: a repair is proposed and was not run, or none would change what is wrong: the audit's own code. Also where a repair's
-  result was not consistent.
+* 10, 20: a repair is proposed and was not run, or none would change what is wrong: the audit's own code, 10 of a sound copy
+  whose donor has newer tables. Also where a repair's result was not consistent.
 * 20 also if it is shown that the copy is not whole, or the donor holds more at its end: what is missing may still be had, so
   nothing is repaired, not with --yes either, unless --give-up is said.
 """
@@ -55,10 +55,10 @@ from store_io.answer.repairs import none_goes
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.audit.outcome.copy_whole import held_by
-from store_io.audit.outcome.safety import holds_nothing
+from store_io.audit.outcome.safety import differs_alone, holds_nothing
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UnfitDonor, UsageError
-from store_io.base.exit_codes import CONSISTENT, LOST
+from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
 from store_io.base.failed_reads import every_read
 from store_io.base.tasks import Task
 from store_io.broker.releases import KNOWN_RELEASES
@@ -118,7 +118,6 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
     with interrupts.first_only(), run_tasks_for(command.spark, asked.location) as run_tasks:
         tell_step("auditing the copy")
         outcome, compared = _audit(asked, run_tasks)
-        words = store_words(asked.store)
         _say(audit_text(outcome))
         asked = replace(asked, assumed=(*asked.assumed, *(f"{said}." for said in compared.doubts)))
         end = _end_without_repair(outcome, asked, compared)
@@ -133,12 +132,12 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
         return end.code
     outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
     _write(asked, outcome)
-    _say(_steps(asked, outcome, command.spark))
     if GIVE_UP not in command.flags and still_to_be_had(outcome, ways):
         named = [(name, command.options[name]) for name in ("--donor", "--to") if name in command.options]
-        again = command_line("rescue", (*words, YES, GIVE_UP), named)
-        _say(withheld_text(outcome, ways, again, asked.folder))
+        again = command_line("rescue", (*store_words(asked.store), YES, GIVE_UP), named)
+        _say(_steps(asked, outcome, command.spark, again) + withheld_text(outcome, ways, asked.folder))
         return LOST
+    _say(_steps(asked, outcome, command.spark))
     best = recommended(outcome)
     if best is None and any(way.consistent for way in ways):
         _say(end_text("Not rescued: a repair would change nothing of this.", (_page(asked, outcome),)))
@@ -202,6 +201,7 @@ def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> Comp
         return ComparedDonor(problem=f"perhaps no copy of this log: {where}")
     group = ReplicaGroup(DONOR, [audit, donor])
     group.finish(run_tasks(group.tasks(), "comparing the donor"))
+    group.blame()
     return ComparedDonor(audit.request.name, group.result)
 
 
@@ -211,16 +211,17 @@ def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: Com
     if outcome.plan.get("broker") is None or not outcome.complete:
         sentence = (outcome.incomplete or ["what the release would do is not known"])[0]
         return End(StoreError.exit_code, f"Not rescued: the copy could not be audited completely: {sentence}", (page,))
-    if outcome.exit_code == CONSISTENT and compared.doubts:
+    sound = outcome.exit_code in (CONSISTENT, DERIVED) and not differs_alone(outcome)
+    if sound and compared.doubts:
         said = "Not rescued: the copy is consistent by itself, and differs from the donor."
         step = "Find out which of the two is right before either is started; no repair joins two logs that have diverged."
         return End(StoreError.exit_code, said, (step, page))
-    if outcome.exit_code == CONSISTENT:
+    if sound:
         said = "Nothing to repair: the copy is consistent by all checks."
         if compared.has_more:
             store = "the donor's store" if asked.donor is None else printable(asked.donor.root)
             step = f"No repair adds this to a sound copy: use {store}, or its files of config/, instead."
-            return End(CONSISTENT, f"{said} The donor has more, as said above.", (step,))
+            return End(outcome.exit_code, f"{said} The donor has more, as said above.", (step,))
         return End(CONSISTENT, said)
     if outcome.release_from != NAMED or any(premise.kind == DOUBT for premise in outcome.premises):
         code = StoreError.exit_code if outcome.release_from != NAMED else UsageError.exit_code
@@ -240,11 +241,11 @@ def _page(asked: AskedRescue, outcome: AuditOutcome) -> str:
     return f"{asked.folder}/{outcome.name}/report.html has all of it"
 
 
-def _steps(asked: AskedRescue, outcome: AuditOutcome, spark: Sequence[str]) -> str:
-    """Return the list of steps. spark: options of this command that its repair takes over."""
+def _steps(asked: AskedRescue, outcome: AuditOutcome, spark: Sequence[str], all_the_same: str = "") -> str:
+    """Return the list of steps. spark: options of this command that its repair takes over; all_the_same: as `steps_list`."""
     words = (*store_words(asked.store), *spark)
     steps = shown_steps(outcome, words, _plan_file(asked, outcome), asked.target)
-    return steps_list(outcome, steps)
+    return steps_list(outcome, steps, all_the_same)
 
 
 def _ways_without_unfit_donor(asked: AskedRescue, outcome: AuditOutcome, run_tasks: RunTasks) -> tuple[AskedRescue, list[Way]]:

@@ -27,7 +27,7 @@ from store_io.audit.outcome.safety import (
     never_joins,
     shows_gone,
 )
-from store_io.repair.proposals import FIX_CONFIG, recommended
+from store_io.repair.proposals import DONOR, FIX_CONFIG, recommended
 
 MOST_STEPS = 8  # of one name
 LATER_MOMENTS = (Lack.ZEROS, Lack.QUEUES_LATER)  # of a copy that was made while the broker ran
@@ -272,7 +272,9 @@ class _Steps:
         """Yield the recommended repair, or why none is offered."""
         outcome = self._outcome
         elsewhere = any(lack.kind == Lack.LOG_ELSEWHERE for lack in outcome.not_whole)
-        if self._answer not in (Answer.REPAIR, Answer.COPY_AGAIN) or self._donor_holds_all or elsewhere:
+        from_donor = self._answer == Answer.OTHER_COPY and self._repair is not None and DONOR in self._repair.options
+        wanted = self._answer in (Answer.REPAIR, Answer.COPY_AGAIN) or from_donor
+        if not wanted or self._donor_holds_all or elsewhere:
             return
         if (instead := in_place_of_repair(outcome)) is not None:
             if instead != outcome.no_repair and instead.step not in (Step.NO_REPAIR_MENDS, Step.NO_MESSAGE_LEFT):

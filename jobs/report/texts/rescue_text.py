@@ -71,12 +71,17 @@ def audit_text(outcome: AuditOutcome) -> str:
     return "\n".join(lines) + "\n"
 
 
-def steps_list(outcome: AuditOutcome, steps: Sequence[ShownStep]) -> str:
-    """Return the answer and its steps, in their order."""
+def steps_list(outcome: AuditOutcome, steps: Sequence[ShownStep], all_the_same: str = "") -> str:
+    """Return the answer and its steps, in their order.
+
+    all_the_same: the rescue that repairs although more may still be had, shown in place of the repair; "" if it runs one.
+    """
     lines = [_line("Answer", answer_of(outcome))]
     for number, step in enumerate(steps, 1):
         lines += [_line("Next" if number == 1 else "", f"{number}. {step.name}: {step.text}")]
-        lines += [f"  {'Repair' if step.name == StepName.REPAIR else '':<{_LABEL}} {step.command}"] if step.command else []
+        repair = step.name == StepName.REPAIR
+        command = all_the_same if repair and all_the_same else step.command
+        lines += [f"  {'Repair' if repair and not all_the_same else '':<{_LABEL}} {command}"] if command else []
     return "\n".join(lines) + "\n"
 
 
@@ -115,20 +120,10 @@ def _ways_text(outcome: AuditOutcome, ways: Sequence[Way], best: RepairProposal 
     return "\n".join(lines) + "\n"
 
 
-def withheld_text(outcome: AuditOutcome, ways: Sequence[Way], command: str, folder: str) -> str:
-    """Return the ways, none of them recommended, and why none is run: what is missing may still be had.
-
-    command: the rescue that repairs all the same, "" if it cannot be written.
-    """
-    going = [way for way in ways if way.consistent]
-    least = min(going, key=lambda way: (way.given_up, -way.kept), default=None)
+def withheld_text(outcome: AuditOutcome, ways: Sequence[Way], folder: str) -> str:
+    """Return the ways, none of them recommended, and why none is run: what is missing may still be had."""
     said = "Nothing was repaired: what is missing here may still be had, as said above. Do that first, then rescue the result."
     lines = [_line("Next", said), _line("Page", f"{folder} has the audit's page and plan")]
-    if least is not None:
-        gives_up = f"{_given_up(least)} messages" if least.given_up != 1 else "1 message"
-        loss = f"gives up {gives_up}" if least.given_up or least.report["given_up"]["signs"] else "makes a store without the rest"
-        lines.append(_line("Else", f"If it cannot be had any more, with --give-up a repair {loss}:"))
-        lines += [f"  {'':<{_LABEL}} {command}"] if command else []
     return _ways_text(outcome, ways, None) + "\n".join(lines) + "\n"
 
 
@@ -191,7 +186,7 @@ def choice_text(outcome: AuditOutcome, folder: str, proposed: bool) -> str:
         _line("Page", f"{folder} has the audit's page and plan"),
     ]
     if proposed:
-        lines.append(_line("Next", "Run the Repair line above as it is, or this rescue command again with --yes."))
+        lines.append(_line("Next", "Run the Repair line as it is, or this rescue command again with --yes."))
     return "\n".join(lines) + "\n"
 
 
