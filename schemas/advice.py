@@ -241,7 +241,7 @@ class Step(StrEnum):
     CHECK_NEW_STORE = auto()
     SEND_AGAIN = auto()  # messages that are missing; whether there may be more
     SEND_GIVEN_UP = auto()  # messages that the repair gives up; whether it may give up more
-    SEND_ONLY_OTHERS = auto()  # the other copy; messages
+    SEND_ONLY_OTHERS = auto()  # a copy; messages that it alone holds; the copy that is to be master
     MORE_STEPS = auto()  # how many are not listed
 
 

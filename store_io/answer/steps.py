@@ -347,8 +347,8 @@ class _Steps:
         outcome, lacking = self._outcome, self._decision.lacking
         yield from self._found.get(StepName.RESEND, ())
         if lacking is not None and lacking.diverged_from:
-            other = _place(outcome.replicas, lacking.diverged_from)
-            yield AnswerStep(StepName.RESEND, Advice(Step.SEND_ONLY_OTHERS, (other, lacking.lacks)))
+            advice = _sent_from(outcome.name, lacking, outcome.replicas)
+            yield from [AnswerStep(StepName.RESEND, advice)] if advice is not None else []
             return
         given = next((step.gives_up for step in self._repairs() if step.gives_up is not None), None)
         if given is not None:
@@ -385,6 +385,16 @@ def _in_place(lacking: AsMaster, group: Row) -> Advice:
     if lacking.best:
         return Advice(Step.SAVE_FROM, (holder, lacking.holds))
     return Advice(Step.MASTER_INSTEAD_OF_REFUSED if lacking.refused else Step.MASTER_INSTEAD, (holder, lacking.lacks))
+
+
+def _sent_from(store: str, lacking: AsMaster, group: Row) -> Advice | None:
+    """Return which copy's messages to send again, and the copy that is to be master; None if that one lacks nothing."""
+    master = group.get("best") or lacking.diverged_from
+    sender = lacking.diverged_from if master == store else store
+    rows = (row for row in group["lacks"] if (row["store"], row["holder"]) == (master, sender))
+    messages = sum(row["messages"] for row in rows)
+    places = _place(group, sender), _place(group, master)
+    return Advice(Step.SEND_ONLY_OTHERS, (places[0], messages, places[1])) if messages else None
 
 
 def _place(group: Row, name: str) -> str:

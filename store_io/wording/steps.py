@@ -288,7 +288,7 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     ),
     Step.COMPARE_DIVERGED: lambda other, lacks: (
         f"Compare this copy with {other}, which holds {_messages(lacks)} that this copy lacks, before either becomes master:"
-        " replicas.json has what each of them lacks."
+        f" replicas.json has what each of them lacks. First save what {other} alone holds, as lines to send again."
     ),
     Step.COMPARE_FORMS: lambda other, number: (
         f"Compare {_messages(number)} in which this copy and {other} differ, by replicas.json, before either is master."
@@ -316,8 +316,9 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
         f"Send again what the repair gives up, {'at least ' if more else ''}{_messages(number)}: the files beside the new store"
         " name them."
     ),
-    Step.SEND_ONLY_OTHERS: lambda other, number: (
-        f"Once one copy is master, send again what only the other holds: {other} has {_messages(number)} that this copy lacks."
+    Step.SEND_ONLY_OTHERS: lambda sender, number, master: (
+        f"Once {master} is master, send again what {sender} alone holds, {_messages(number)}: examples/resend sends what query"
+        " --only-here has listed, each message once."
     ),
     Step.MORE_STEPS: lambda number: f"And {count_text(int(number), 'more step')} like these: findings.jsonl has all.",
     Step.REMOVE_CRASH_MARKS: "Remove abort and {0} from the copy before a start: it then cuts nothing and dispatches all of the"

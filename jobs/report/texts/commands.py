@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from jobs.installation import ENTRY
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text, name_text, printable
-from schemas.advice import Advice, Lack, NotWhole
+from schemas.advice import Advice, Lack, NotWhole, Step
 from schemas.finding_codes import CATALOGUE, Code, Part
 from schemas.rows import DEFAULT, NAMED, AuditOutcome, Finding
 from schemas.store_names import COMMITLOG
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 _NEW = "new"  # a folder of this machine: a rescue of a store elsewhere asks for one
 RESCUE_FIRST = "Work out a repair by each policy, and see which one keeps more"
 _RANGE = 100  # queue offsets that a query begins with
-_TOPIC = "--topic"
+_TOPIC, _ONLY_HERE = "--topic", "--only-here"
+_PARTS = ("--commitlog", "--consumequeue", "--index")  # of the one copy that they were named for
 RESEND = "Resend.java"
 _BROKER = "rocketmq@BROKER"  # in a command: the user and the machine of the broker
 _FILES = frozenset({"--broker-conf", "--plan", RESEND})
@@ -204,6 +205,17 @@ def copy_of_config(advice: Advice, words: Sequence[str]) -> str:
     """Return the command that copies what is absent of config/ from the broker; "" if none can be written."""
     absent = str(advice.values[0])
     return _rsync(f"store/{absent}", f"{words[0].rstrip('/')}/config/")
+
+
+def only_here(advice: Advice, words: Sequence[str]) -> tuple[str, str]:
+    """Return (the command that saves what one copy alone holds, why there is none). words: those of the audited copy."""
+    sender = str(advice.values[0])
+    master = str(advice.values[2]) if advice.step == Step.SEND_ONLY_OTHERS else words[0]
+    settings = [word for pair in zip(words[1::2], words[2::2], strict=True) if pair[0] not in _PARTS for word in pair]
+    local = sender.rstrip("/") if not is_uri(sender) else sender.rstrip("/").rpartition("/")[2]
+    options = [(_ONLY_HERE, master), ("--format", "resend"), ("--out", f"{local}.only-here.jsonl")]
+    asked = sender, *settings
+    return command_line("query", asked, options), not_shown(asked, options)
 
 
 def _rsync(source: str, target: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.report.texts.commands import copied_again, copy_of_config, effect_clauses, not_shown, repair_commands
+from jobs.report.texts.commands import copied_again, copy_of_config, effect_clauses, not_shown, only_here, repair_commands
 from jobs.report.texts.text import count_text
 from schemas.advice import Advice, NotWhole, Step
 from schemas.answer import AnswerStep, GivesUp, StepName
@@ -17,6 +17,8 @@ from store_io.audit.outcome.safety import counted, lost_of
 from store_io.base.wording import names_text
 from store_io.repair.proposals import recommended
 from store_io.wording.steps import advice_text
+
+_SAVED = (Step.COMPARE_DIVERGED, Step.SAVE_FROM, Step.SEND_ONLY_OTHERS)  # what one copy alone holds
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,11 @@ def _shown(outcome: AuditOutcome, step: AnswerStep, words: Sequence[str], plan: 
         return _repair(outcome, step.gives_up, words, plan, to)
     if isinstance(what, NotWhole):
         return ShownStep(step.name, *copied_again(what, words, outcome.unclean))
-    command = copy_of_config(what, words) if what.step == Step.COPY_CONFIG else ""
-    return ShownStep(step.name, _with_files(what, step.files), command)
+    text = _with_files(what, step.files)
+    if what.step in _SAVED:
+        command, withheld = only_here(what, words)
+        return ShownStep(step.name, " ".join(filter(None, [text, withheld])), command)
+    return ShownStep(step.name, text, copy_of_config(what, words) if what.step == Step.COPY_CONFIG else "")
 
 
 def _with_files(advice: Advice, files: Sequence[str]) -> str:

@@ -44,10 +44,11 @@ VALUES: dict[Step, tuple[str | int, ...]] = {
     **dict.fromkeys(
         (
             Step.MASTER_INSTEAD, Step.MASTER_INSTEAD_OF_REFUSED, Step.SAVE_FROM, Step.COMPARE_DIVERGED, Step.COMPARE_FORMS,
-            Step.ONLY_IF_LATER_ONE_IS_GONE, Step.SEND_ONLY_OTHERS,
+            Step.ONLY_IF_LATER_ONE_IS_GONE,
         ),
         ("/copies/{b}", 12),
     ),
+    Step.SEND_ONLY_OTHERS: ("/copies/{a}", 12, "/copies/{b}"),
     Step.TAKE_TABLE: ("config/{0}", "/copies/{b}", 2, "topic"),
     Step.PUT_TOGETHER: ("all {topics}", "config/a", "/copies/{b}", "config/c", "/copies/d"),
     **dict.fromkeys(

@@ -14,6 +14,7 @@ from jobs.cli import options
 from jobs.cli.message_filters import read_filter
 from jobs.cli.stores import StoreArgument
 from jobs.installation import ENTRY
+from jobs.messages.message_query import read_query
 from jobs.report.pages.hand_over_page import HandOverFiles, hand_over_text
 from jobs.report.pages.sections_on_outcome import repair_view
 from jobs.report.texts.commands import (
@@ -198,3 +199,42 @@ def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
     assert repair_commands(outcome, WORDS, "/p") == [] and repair_withheld(outcome) == "No repair changes what was found here."
     outcome.plan["repair"]["broker"] = samples.worked_out(options=["--fix-offsets"])
     assert repair_commands(outcome, WORDS, "/p")[0][1].endswith("--policy broker --fix-offsets")
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
+@pytest.mark.parametrize("word", HOSTILE_WORDS, ids=lambda word: f"{word[:20]!a}")
+def test_what_one_copy_alone_holds_is_saved_by_a_command(word: str, shell: list[str], tmp_path: Path) -> None:
+    """Both copies get a command in two steps, whose folders are named letter by letter, or a sentence says why there is none."""
+    here, there, conf = f"/d/x{word}", f"/d/y{word}", tmp_path / "b.conf"
+    conf.write_text("maxIndexNum=5")
+    words = (here, "--release", "4.9.8", "--broker-conf", str(conf), "--commitlog", "/d1")
+    outcome = samples.behind(samples.clean(), parted=True)
+    for row, place in zip(outcome.replicas["copies"], (there, here), strict=True):
+        row["location"] = place
+    for master, steps in (("master", {"other": there, "resend": here}), (outcome.name, {"other": there, "resend": there})):
+        outcome.replicas["best"] = master
+        found = {step.name.value: step for step in shown_steps(outcome, words, "/plan.json") if step.name in steps}
+        assert list(found) == ["other", "resend"]
+        for name, sender in steps.items():
+            if not shell_word(here):
+                assert not found[name].command and "No command line can show the path" in found[name].text
+                continue
+            parsed = options.parse(words_in(shell, found[name].command, tmp_path))
+            asked, store = read_query(parsed), options.single_store(parsed)
+            kept = here if sender == there else there
+            assert (store.path, asked.only_here, asked.form) == (os.path.abspath(sender), os.path.abspath(kept), "resend")
+            assert asked.out == os.path.abspath(f"{sender.rstrip('/')}.only-here.jsonl")
+            assert (store.release, store.broker_conf, store.parts) == ("4.9.8", "maxIndexNum=5", ())
+    assert list(tmp_path.iterdir()) == [conf]
+
+
+def test_a_step_to_send_again_counts_what_the_copy_alone_holds_that_is_no_master() -> None:
+    outcome = samples.behind(samples.clean(), parted=True)
+    name = outcome.name
+    (step,) = (step for step in shown_steps(outcome, ("/s",), "/plan.json") if step.name == StepName.RESEND)
+    assert step.text.startswith(f"Once master is master, send again what {name} alone holds, 20 messages: ")
+    outcome.replicas["best"] = name
+    (step,) = (step for step in shown_steps(outcome, ("/s",), "/plan.json") if step.name == StepName.RESEND)
+    assert step.text.startswith(f"Once {name} is master, send again what master alone holds, 300 messages: ")
+    outcome.replicas["lacks"] = outcome.replicas["lacks"][1:]
+    assert not [step for step in shown_steps(outcome, ("/s",), "/plan.json") if step.name == StepName.RESEND]
