@@ -325,6 +325,9 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     groups = groups_of(outcomes)
     for group in groups[:_LINES]:
         yield _row("Replicas", printable(f"{group['group']}: {choice_words(group)}"))
+        places = [f"{copy['store']} is {copy['location']}" for copy in group["copies"] if copy.get("location")]
+        yield from (line for place in places[:_LINES] for line in _rows("", printable(place), 2))
+        yield from _more(len(places) - _LINES, "copy", "copies")
         different = [pair for pair in group["pairs"] if pair["relation"] != "equal"]
         yield from (_row("", printable(pair_words(pair))) for pair in different[:_LINES])
         yield from _more(len(different) - _LINES, "pair of copies")
