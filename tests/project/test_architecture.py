@@ -209,7 +209,10 @@ def test_jobs_know_no_bytes() -> None:
 
 
 def test_builders_are_a_witness_of_their_own() -> None:
-    stores = [ROOT / "tests" / "support" / "stores" / f"{name}.py" for name in ("builders", "strategies", "random_stores")]
+    stores = [
+        ROOT / "tests" / "support" / "stores" / f"{name}.py"
+        for name in ("builders", "strategies", "random_stores", "random_days")
+    ]
     alone = [*stores, ROOT / "tests" / "support" / "damage.py"]
     witness = list(modules("tests/support/second_witness"))
     assert len(witness) > 5

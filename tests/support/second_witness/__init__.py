@@ -8,6 +8,7 @@ product with it, on random damage too. It never writes to a store: files are map
     rules    releases, configuration and its defaults                   queues   ConsumeQueue, BatchConsumeQueue
     record   one CommitLog record and its checks                        index    index files
     broker   load(), recovery, start(), the STATE that a plan tells: `broker.run(store, release, broker_conf_text)`
+    day      what a started broker does by itself in its first hours (`Day`)
 
 Left out: DLedger, RocksDB, controller mode, several CommitLog paths, compaction, timer; the ext units that recovery would
 append (only what makes ext files refuse to load); what a plan says beyond its `broker` section. Known limits: a giant
