@@ -1,27 +1,29 @@
-"""What a started broker does to an undamaged store by itself, read from the store's files, one step after the other.
+"""What a started broker does to a store by itself, read from the store's files, one step after the other.
 
 `Day(...)` reads the records; `retention`, `timers`, `delays`, `transactions` give numbers as `first_day` of plan.json has them.
-Left out: DLedger, RocksDB, what a start cuts, deletes of timers, and which delivered messages come a second time.
+Left out: DLedger, what a start cuts of a store with queues in RocksDB, deletes of timers, and what is delivered a second time.
 """
 
 import datetime
 import json
+import re
 import struct
 import zoneinfo
 from collections import namedtuple
 from math import ceil
 from pathlib import Path
 
+from tests.support.second_witness.broker import run
 from tests.support.second_witness.java import parse_number
 from tests.support.second_witness.record import SCHEDULE_TOPIC, check
 from tests.support.second_witness.rules import Config, Rules
 
 HALF, OPERATION, TIMER = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "rmq_sys_wheel_timer"
 HOUR = 3_600_000
-SLOTS, BACK_SLOTS, SLOT_BYTES, UNIT_BYTES = 1_209_600, 604_800 - 60, 32, 52
+BACK_SLOTS, UNIT_BYTES = 604_800 - 60, 52
 
 LogFile = namedtuple("LogFile", "path size modified")
-Stored = namedtuple("Stored", "topic queue_id queue_offset born body props tags_code")
+Stored = namedtuple("Stored", "phy_offset topic queue_id queue_offset born body props tags_code")
 
 
 class Day:
@@ -31,8 +33,10 @@ class Day:
         self.root, self.rules, self.conf = Path(store), Rules(release), Config(conf_text)
         self.at, self.zone, self.used, self.size = at, zoneinfo.ZoneInfo(zone), used, size
         self.files, self.records = [], []
+        rocksdb = "rocksdb" in self.conf.given.get("storeType", "").lower()
+        end = None if rocksdb else run(store, release, conf_text)[0]["truncate_at"]
         for path in sorted((self.root / "commitlog").iterdir()):
-            found = list(self.records_of(path.read_bytes()))
+            found = [r for r in self.records_of(path.read_bytes(), int(path.name)) if end is None or r.phy_offset < end]
             if found:
                 stat = path.stat()
                 self.files.append(LogFile(f"commitlog/{path.name}", stat.st_size, stat.st_mtime_ns // 1_000_000))
@@ -42,7 +46,7 @@ class Day:
         number = parse_number(self.conf.given.get(key), 64)
         return default if number is None else number
 
-    def records_of(self, data):
+    def records_of(self, data, start):
         at = 0
         while True:
             r = check(data, at, len(data), self.rules, self.conf, True)
@@ -53,7 +57,7 @@ class Day:
             body_at = at + 48 + hosts[0] + 8 + hosts[1] + 4 + 8
             length = struct.unpack_from(">i", data, body_at)[0]
             body = data[body_at + 4 : body_at + 4 + length]
-            yield Stored(r.topic, r.queue_id, r.queue_offset, born, body, r.props, r.tags_code)
+            yield Stored(start + at, r.topic, r.queue_id, r.queue_offset, born, body, r.props, r.tags_code)
             at += r.size
 
     def queue(self, topic, queue_id=0):
@@ -112,24 +116,33 @@ class Day:
         precision = self.setting("timerPrecisionMs", 1000)
         stored, _, in_wheel = struct.unpack_from(">3q", (self.root / "config" / "timercheck").read_bytes())
         read = max(stored, self.at // precision * precision - BACK_SLOTS * precision)
-        log = b"".join(path.read_bytes() for path in sorted((self.root / "timerlog").iterdir()))
-        wheel = (self.root / "timerwheel").read_bytes()
+        by_place = {r.phy_offset: r for r in self.records}
+        copies = {(r.props.get("UNIQ_KEY"), r.props["TIMER_OUT_MS"]) for r in self.records if "TIMER_DEQUEUE_MS" in r.props}
         found = {"never": 0, "uncertain": 0, "at_once": 0, "later": 0}
-        first = None
-        for slot in range(SLOTS):
-            time, _, last, _, _ = struct.unpack_from(">qqqii", wheel, slot * SLOT_BYTES)
-            time *= precision
-            if not time or time < stored:
+        times = []
+        for time, place in self.units():
+            r = by_place.get(place)
+            if r is None or r.queue_offset >= in_wheel:
                 continue
-            while last != -1:
-                found["never" if time < read else "at_once" if time <= self.at else "later"] += 1
-                first = time if first is None else min(first, time)
-                last = struct.unpack_from(">iq", log, last)[1]
+            slot = time // precision * precision
+            if slot >= stored and (r.props.get("UNIQ_KEY"), r.props["TIMER_OUT_MS"]) not in copies:
+                found["never" if slot < read else "at_once" if slot <= self.at else "later"] += 1
+                times.append(slot)
         for r in self.queue(TIMER):
             if r.queue_offset >= in_wheel:
                 due = int(r.props["TIMER_OUT_MS"])
-                found["uncertain" if due <= self.at else "later"] += 1
-        return found, first
+                found["uncertain" if due < read else "at_once" if due <= self.at else "later"] += 1
+        return found, min(times, default=None)
+
+    def units(self):
+        """(time of the slot in ms, physical offset of the message) of each unit of the timer log."""
+        for path in sorted((self.root / "timerlog").iterdir()):
+            data = path.read_bytes()
+            for at in range(0, len(data) - UNIT_BYTES + 1, UNIT_BYTES):
+                size, _, _, written, delay, place = struct.unpack_from(">iqiqiq", data, at)
+                if size != UNIT_BYTES:
+                    break
+                yield written + delay, place
 
     # ---- (d) delay levels
 
@@ -155,7 +168,8 @@ class Day:
 
     def offset_table(self, name):
         path = self.root / "config" / name
-        return json.loads(path.read_text())["offsetTable"] if path.exists() else {}
+        text = path.read_text() if path.exists() else '{"offsetTable": {}}'
+        return json.loads(re.sub(r"([{,]\s*)(\d+)\s*:", r'\1"\2":', text))["offsetTable"]  # brokers write numbers without quotes
 
     # ---- (e) transactions
 
