@@ -17,6 +17,7 @@ class StartMoment:
     disk_used: percent of the disk that is used, with the store on it; None if it is not known.
     disk_size: bytes of that disk; None if it is not known, and then nothing is known to become free by deleting.
     decided: somebody named the moment, or a rescue runs: then what is lost by this start is a loss.
+    after_stop: it is an hour after the store's last message; at_ms is 0 until the copy was read.
     """
 
     at_ms: int
@@ -24,6 +25,7 @@ class StartMoment:
     disk_used: float | None = None
     disk_size: int | None = None
     decided: bool = False
+    after_stop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class Retention:
 
     at_once: within minutes of the start. in_delete_when: further ones in the next hour of deleteWhen.
     if_disk_full: further ones at once, if the disk is over the ratio that forces deleting.
-    messages: valid ones in at_once and in_delete_when; timers_lost: timer messages that go before they are due.
+    messages: valid ones in at_once and in_delete_when; timers_lost: timer messages that go before they are due; None if that
+        is not known.
     unread: the largest ones; unread_more: how many others there are.
     """
 
@@ -52,7 +55,7 @@ class Retention:
     in_delete_when: tuple[str, ...] = ()
     if_disk_full: tuple[str, ...] = ()
     messages: int = 0
-    timers_lost: int = 0
+    timers_lost: int | None = None
     unread: tuple[Unread, ...] = ()
     unread_more: int = 0
 

@@ -17,6 +17,7 @@ from schemas.finding_codes import CATALOGUE, Code
 from schemas.finding_codes import LOSS as LOSS
 from schemas.finding_codes import NOTE as NOTE
 from schemas.finding_codes import REBUILDABLE as REBUILDABLE
+from schemas.first_day import FirstDay
 
 QueueKey = tuple[str, int]  # (topic, queue id)
 Row = dict[str, Any]
@@ -583,6 +584,7 @@ class AuditOutcome:
     incomplete: list[str] = field(default_factory=list)  # the sentences about `gaps`
     verdict: str = ""  # one sentence
     plan: Row = field(default_factory=dict)
+    first_day: FirstDay | None = None  # what the broker does by itself; None if nobody asked, or the audit was not made
     findings: Sequence[Finding] = field(default_factory=list)
     findings_dropped: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)

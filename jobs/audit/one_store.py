@@ -55,6 +55,7 @@ def request_of(number: int, store: StoreArgument, reading: Reading) -> AuditRequ
         store.name, reading.location(store), store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.key), reuse=reading.reuse,
         release_from=store.release_from, releases=store.releases, perhaps_emptied=True,
+        start=store.start.moment(reading.since),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import shlex
 from jobs.cli.message_filters import FILTER_OPTIONS
 from jobs.cli.option_values import duration, earlier_run, hours, moment, positive, rate, risk, run_id, some_of, storage_option
 from jobs.cli.parser import CommandSpec, Option
+from jobs.cli.start_options import start_options
 from jobs.installation import COMMAND, INSTALLED, PACKAGES, ROOT
 from schemas.tables import DATASETS
 from store_io.audit.healing.changes import DEFAULT_RISK
@@ -84,6 +85,7 @@ COMMAND_TABLE["audit"] = CommandSpec(
             "--max-rate", "RATE", "read at most, say, 200MB/s on each machine (in each container), by all tasks together", rate
         ),
         Option("--max-duration", "TIME", "begin no new segment after 90s, 30m or 2h, then write the results", duration),
+        *start_options("default: not known"),
     ),
     write=(
         Option("--out", "DIR", "for result.json and a folder per store, never inside a store; only one run at a time"),
@@ -126,6 +128,7 @@ it leaves NEW.handover.html, a checklist for the start, and a list of the messag
         Option("--release", "X", "the broker's RocketMQ release; asked for if the copy leaves a choice"),
         Option("--broker-conf", "FILE", "its properties file; without it sizes come from the files, all else from the defaults"),
     ),
+    much=start_options("default: that of NEW, with it"),
     write=(
         Option("--to", "NEW", "a folder that does not exist (default COPY-rescued); NEW.rescue gets the audit's page"),
         Option("--yes", "", "run the repair that is recommended"),
@@ -280,6 +283,7 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done, NE
         Option("--fix-offsets", "", "also set back consumer and delay offsets beyond the new queue ends"),
         Option("--fix-config", "", "also write lost or damaged config/ files from what is left and the log; sets offsets back"),
         Option("--dry-run", "", "write no new store: show all numbers, and what the other policy would keep"),
+        *start_options("default: that of NEWSTORE, with it"),
     ),
     write=(Option("--to", "NEWSTORE", "the folder to make; it must not exist"),),
     rare=(

@@ -21,6 +21,7 @@ from jobs.cli.argument_places import absolute, join, refuse_all_inside, refuse_n
 from jobs.cli.command_table import COMMAND_TABLE, STORAGE_OPTION
 from jobs.cli.option_values import LAST_RUN, near, new_run_id
 from jobs.cli.parser import CommandParser, CommandSpec
+from jobs.cli.start_options import AskedStart
 from jobs.cli.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
 from jobs.cli.terminal import colour_wanted, redraws
 from jobs.installation import COMMAND
@@ -256,6 +257,7 @@ def from_word(word: str) -> AuditOptions:
                 **store,
                 "parts": tuple((part, tuple(paths)) for part, paths in store["parts"]),
                 "releases": tuple(store["releases"]),
+                "start": AskedStart(**store["start"]),
             }
         )
         for store in row["stores"]

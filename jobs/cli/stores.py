@@ -12,6 +12,7 @@ from typing import Any
 
 from jobs.cli.argument_places import absolute, folder_name, last_part, read_broker_conf, read_regular, reason_of
 from jobs.cli.option_values import ALL_RELEASES, near, release, releases
+from jobs.cli.start_options import FLEET_KEYS, NOTHING_ASKED, AskedStart, asked_start, start_of_row
 from store_io.base.errors import UsageError, parsed
 from store_io.broker.releases import NEWEST_RELEASE, known_release
 
@@ -21,7 +22,7 @@ RESULT, INDEX, REPLICAS = "result.json", "index.html", "replicas.json"
 # What `--out` holds beside the stores' own folders, with all of `_TEMPORARY`: names of `jobs.runtime.output`.
 TAKEN_NAMES = ("tables", ".", "..", RESULT, INDEX, REPLICAS, ".lock", "run.lock", "")
 _TEMPORARY = re.compile(r"\..*\.writing")
-_FLEET_KEYS = frozenset({"name", "path", "release", "broker_conf", "replica_group", *PARTS})
+_FLEET_KEYS = frozenset({"name", "path", "release", "broker_conf", "replica_group", *PARTS, *FLEET_KEYS})
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class StoreArgument:
     named: bool = False
     releases: tuple[str, ...] = ()  # to compare; () none
     again: int = 1  # which of the run's stores at this path it is, counted from 1
+    start: AskedStart = NOTHING_ASKED  # of its broker
 
     @property
     def roots(self) -> list[str]:
@@ -79,7 +81,7 @@ def named_stores(paths: Sequence[str], options: Mapping[str, Any], several: bool
     parts = tuple((option.removeprefix("--"), _part_paths(options[option], option)) for option in elsewhere)
     if not all(paths):
         raise UsageError("an empty store path")
-    shared = {**_release_of(options, several), **conf, "parts": parts}
+    shared = {**_release_of(options, several), **conf, "parts": parts, "start": asked_start(options)}
     return [StoreArgument(last_part(path), path, **shared) for path in map(absolute, paths)]
 
 
@@ -108,8 +110,8 @@ def _known(text: str) -> dict[str, Any]:
 def read_fleet_file(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
     """Return the stores of a fleet file; the command line's release applies to a row that names none. Names are not unique yet.
 
-    Raises UsageError if the file cannot be read, is no TOML, or has no [[store]] table: then no store is known. A fault of one
-    row becomes that store's `problem`.
+    Raises UsageError if the file cannot be read, is no TOML, or has no [[store]] table: then no store is known; also for a bad
+    moment or disk of a start. Any other fault of a row becomes that store's `problem`.
     """
     try:
         content = read_regular(path, FLEET_BYTES)
@@ -121,7 +123,18 @@ def read_fleet_file(path: str, options: Mapping[str, Any]) -> list[StoreArgument
         raise UsageError(f"--fleet {path!r}: no TOML: {problem}") from None
     if not isinstance(rows, list) or not rows:
         raise UsageError(f"--fleet {path!r}: no [[store]] table in it")
-    return [_fleet_row(row, number, os.path.dirname(path), _release_of(options, True)) for number, row in enumerate(rows, 1)]
+    start, base, release_asked = asked_start(options), os.path.dirname(path), _release_of(options, True)
+    return [
+        replace(_fleet_row(row, number, base, release_asked), start=_start_of(row, number, start))
+        for number, row in enumerate(rows, 1)
+    ]
+
+
+def _start_of(row: Any, number: int, otherwise: AskedStart) -> AskedStart:
+    try:
+        return start_of_row(row, otherwise) if isinstance(row, dict) else otherwise
+    except UsageError as problem:
+        raise UsageError(f"store {number} of the fleet file: {problem}") from None
 
 
 def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> StoreArgument:
@@ -135,6 +148,8 @@ def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> St
         for key, value in row.items():
             if key not in _FLEET_KEYS:
                 raise UsageError(f"unknown key {key!r}{near(key, _FLEET_KEYS)}")
+            if key in FLEET_KEYS:
+                continue
             listed = key in PARTS and isinstance(value, list) and value and all(isinstance(v, str) and v for v in value)
             if not listed and (not isinstance(value, str) or not value):
                 raise UsageError(f"{key} must be a text that is not empty")

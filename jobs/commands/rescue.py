@@ -23,6 +23,7 @@ from jobs.audit.run_audit import write_store
 from jobs.cli import options
 from jobs.cli.options import Command
 from jobs.cli.parser import is_cluster_mode
+from jobs.cli.start_options import start_words
 from jobs.cli.stores import REPLICAS
 from jobs.commands.repair import carry_out, tell_step
 from jobs.repair.first_look import AskedRescue, agreed, first_lines, first_look
@@ -150,7 +151,8 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
 
 def _propose(command: Command, asked: AskedRescue, outcome: AuditOutcome, best: RepairProposal) -> int:
     """Show the recommended command; run it if that is wanted."""
-    words = repair_words(best, (*store_words(asked.store), *command.spark), _plan_file(asked, outcome), asked.target)
+    given = (*store_words(asked.store), *command.spark, *start_words(command.options))
+    words = repair_words(best, given, _plan_file(asked, outcome), asked.target)
     run_it = YES in command.flags
     _say(choice_text(outcome, asked.folder, not run_it))
     if run_it or agreed("Run it now?"):
@@ -177,6 +179,7 @@ def _audit(asked: AskedRescue, run_tasks: RunTasks) -> tuple[AuditOutcome, Compa
         store.broker_conf,
         release_from=store.release_from,
         releases=tuple(dict.fromkeys((store.release, *KNOWN_RELEASES))),
+        start=asked.start,
     )
     audit = ComparedAudit(request)
     asking: list[tuple[StoreAudit, list[Task]]] = [(audit, audit.first_tasks())]

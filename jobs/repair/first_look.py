@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +17,13 @@ from jobs.audit.copy_at_rest import broker_signs, refused
 from jobs.cli import argument_places
 from jobs.cli.option_values import release as read_release
 from jobs.cli.options import Command
+from jobs.cli.start_options import asked_start
 from jobs.cli.stores import StoreArgument, named_stores
+from jobs.repair.disk_of_target import on_its_disk
 from jobs.repair.repair_request import donor_of, target_of
 from jobs.report.texts.text import bytes_text, printable
 from jobs.runtime.output import OutputFolder
+from schemas.first_day import StartMoment
 from schemas.rows import NAMED
 from store_io.audit.compared.compared_audit import Detected, detect_release
 from store_io.base.errors import StoreError, UsageError
@@ -47,6 +51,7 @@ class AskedRescue:
     assumed: sentences on facts that nobody named.
     warnings: reasons to doubt the copy.
     needed, free: bytes at the target.
+    start: of the broker, on the target's disk.
     """
 
     store: StoreArgument
@@ -56,6 +61,7 @@ class AskedRescue:
     warnings: tuple[str, ...]
     needed: int
     free: int
+    start: StartMoment
 
     @property
     def folder(self) -> str:
@@ -98,7 +104,8 @@ def first_look(command: Command) -> AskedRescue:
             f"--to {given['--to']!r}: the new store needs up to {needed:,} bytes ({bytes_text(needed)}), and {free:,}"
             f" ({bytes_text(free)}) are free there; make room, or name a folder on another disk with --to"
         )
-    return AskedRescue(store, target, donor, assumed, warnings, needed, free)
+    start = on_its_disk(asked_start(given).moment(time.time_ns(), decided=True), target, needed)
+    return AskedRescue(store, target, donor, assumed, warnings, needed, free, start)
 
 
 def _free_bytes(target: str) -> int:

@@ -8,20 +8,27 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import time
+from collections.abc import Mapping
+from typing import Any
 
 from jobs.audit.copy_at_rest import broker_signs, refused
 from jobs.cli import argument_places, options
 from jobs.cli.options import Command
+from jobs.cli.start_options import asked_start
 from jobs.cli.stores import StoreArgument
+from jobs.repair.disk_of_target import on_its_disk
 from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed, OutputFolder
 from jobs.runtime.remote_files import TEMPORARY
+from schemas.first_day import StartMoment
 from schemas.rows import NAMED
 from schemas.store_names import BESIDE
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
 from store_io.broker.settings.read_settings import read_given
+from store_io.repair.repair_copy import needed_bytes
 from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair.repair_work import RepairRequest
 from store_io.repair.writing.store_writer import left_beside, take_back
@@ -65,7 +72,17 @@ def read_request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         settings=settings,
         heal_risk=_heal_risk(command),
         with_earlier="--with-earlier" in command.flags,
+        start=_start(given, location, target),
     )
+
+
+def _start(given: Mapping[str, Any], location: StoreLocation, target: str) -> StartMoment:
+    """Return the moment of the broker's start, on the disk of the target if that is known."""
+    moment = asked_start(given).moment(time.time_ns())
+    try:
+        return on_its_disk(moment, target, needed_bytes(location))
+    except StoreError:
+        return moment  # no store: the repair itself says why
 
 
 def _look_for_a_broker(location: StoreLocation) -> None:

@@ -1,6 +1,6 @@
 """What a started broker does to a copy by itself in its first day: pure functions of what an audit has read and of the moment.
 
-* `first_day`: all parts together.
+* `first_day`: all parts together; `plan_section`: as plan.json has it.
 * `retention`: segments that are deleted. `timers`, `delays`: what is delivered. `transactions`: half messages that are given up.
 * `registration`: whether the broker ever registers.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemas.first_day import StartMoment
 from schemas.rows import NAMED, EarlierRun, EarlierSegment
 from store_io.log.records.segment_walk import FAST
 from store_io.source.byte_source import StoreLocation
@@ -33,6 +34,7 @@ class AuditRequest:
     releases: tuple[str, ...] = ()  # to compare with each other; () none: the one above alone is answered for
     changed: tuple[str, bool] | None = None  # a setting that has another value than the store's own
     digests: bool = True  # of segments, for the plan; without them each byte is summed once less
+    start: StartMoment | None = None  # of the broker; None: nothing is said of its first day
     perhaps_emptied: bool = False  # a folder that nothing shows to be a store is read too: `StoreAudit.settle` says what it is
 
     @property

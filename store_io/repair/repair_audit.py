@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from schemas.first_day import StartMoment
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, WALK_AUDIT, AuditOutcome, QueueKey, SegmentSummary
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.errors import StoreError, Unreadable
@@ -107,15 +108,17 @@ def audit(
     copy: StoreLocation | None = None,
     keep: bool = False,
     run_here: RunTasks | None = None,
+    start: StartMoment | None = None,
 ) -> Audited:
     """Return the audit of the new store as it is now, under those settings.
 
     what: "the copy".
     copy: where the copy is read, if it is audited to hold it against the plan; None audits the new store.
+    start: of the broker whose first day is asked for.
     Raises StoreError if the audit fails, Unreadable if a read fails: a repair follows from an audit that has read everything.
     """
     request = work.request
-    asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None)
+    asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None, start=start)
     run = StoreAudit(asked)
     work.forget_rows()
     kept: dict[str, KeptRows] = {}
@@ -205,6 +208,6 @@ def audit_new_store(work: Work) -> Audited:
     work.progress("auditing the new store")
     with ThreadPoolExecutor(1) as threads:
         flushed = threads.submit(work.writer.flush)
-        final = audit(work, work.conf, "the new store")
+        final = audit(work, work.conf, "the new store", start=work.request.start)
         flushed.result()
     return final

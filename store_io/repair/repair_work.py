@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from schemas.advice import Gap, Refusal
 from schemas.checkpoint_layout import ABORT_FILE
+from schemas.first_day import StartMoment
 from schemas.rows import MappedFile, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
@@ -41,6 +42,7 @@ class RepairRequest:
     settings: a sentence for the report on their origin.
     empty_config: with fix_config, a table of which nothing can be read begins empty.
     heal_risk: damaged records are healed if the risk is below it; None: none is.
+    start: of a broker on the new store.
     with_earlier: messages of an earlier life of a queue that are in no queue get entries, too.
     """
 
@@ -57,6 +59,7 @@ class RepairRequest:
     heal_risk: float | None = None
     uploaded: str = ""
     with_earlier: bool = False
+    start: StartMoment | None = None
 
     @property
     def place(self) -> str:

@@ -22,6 +22,8 @@ from store_io.base.packed import packed
 from store_io.base.times import iso_time
 from store_io.broker.releases import Setting
 from store_io.broker.settings.unsafe_settings import unsafe_settings
+from store_io.first_day.first_day import first_day
+from store_io.first_day.plan_section import first_day_section
 from store_io.kinds.all_kinds import KINDS, ROOMS
 from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.queues.queue_kind import QUEUES
@@ -102,6 +104,7 @@ def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:
         "settings": {},
         "inputs": [],
         "broker": None,
+        "first_day": None,
         "steps": [],
     }
     out.verdict = f"Could not be audited: {out.incomplete[0]}"
@@ -115,7 +118,9 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     _set_premises(evidence, out)
     out.not_judged, out.no_repair = not_judged(evidence), no_repair(evidence.copy)
     out.bytes_read = evidence.bytes_read
-    out.plan = _plan(evidence, out, known=not judged.gaps.faults)
+    known, start = not judged.gaps.faults, evidence.request.start
+    out.first_day = first_day(evidence, start) if known and start is not None else None
+    out.plan = _plan(evidence, out, known)
     out.loss = loss_rows(evidence.loss)
     for kind in KINDS:
         kind.add_to_outcome(evidence, out)
@@ -222,6 +227,7 @@ def _plan(evidence: Evidence, out: AuditOutcome, known: bool) -> Row:
         "settings": {key: _setting_row(setting) for key, setting in sorted(evidence.copy.rules.settings.items())},
         "inputs": plan_inputs(evidence),
         "broker": _broker_section(evidence, out) if known else None,
+        "first_day": first_day_section(out.first_day),
         "steps": release_leaves(evidence, out.findings),
     }
 
