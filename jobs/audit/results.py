@@ -133,7 +133,7 @@ def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> AuditOutco
     verdict: given if the audit itself did not fail.
     """
     named = {"store": store.name, "release": store.release, "release_from": store.release_from}
-    known: Row = {"gaps": gap_rows([gap]), "settings": {}, "inputs": [], "broker": None, "steps": []}
+    known: Row = {"gaps": gap_rows([gap]), "settings": {}, "inputs": [], "broker": None, "first_day": None, "steps": []}
     plan: Row = {"schema_version": 1, **named, "complete": False, **known}
     sentence = gap_text(gap)
     return AuditOutcome(

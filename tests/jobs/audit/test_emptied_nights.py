@@ -45,7 +45,17 @@ class Nights:
 
     def night(self, run_id: str, out: str = "out") -> dict[str, Any]:
         """The store's part of result.json, with the run's problems and the findings about an emptied log."""
-        words = ["audit", "--fleet", f"{self.place}/fleet.toml", "--out", f"{self.place}/{out}", "--run-id", run_id]
+        words = [
+            "audit",
+            "--fleet",
+            f"{self.place}/fleet.toml",
+            "--out",
+            f"{self.place}/{out}",
+            "--run-id",
+            run_id,
+            "--start-at",
+            "2026-11-28T15:24:15Z",
+        ]
         asked = options.parse([*words, "--tables", f"{self.place}/tables"]).audit
         assert asked is not None
         code = audit.run_with(self._session, asked)

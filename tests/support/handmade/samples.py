@@ -230,6 +230,7 @@ def not_audited() -> AuditOutcome:
         "settings": {},
         "inputs": [],
         "broker": None,
+        "first_day": None,
     }
     verdict = f"Could not be audited: {sentence}"
     return AuditOutcome("gone", "/copies/gone", "5.5.0", 3, False, [sentence], verdict, {**plan, "steps": []}, gaps=[gap])
@@ -304,6 +305,7 @@ def _plan(store: str, truncate_at: int, lost: int) -> dict[str, object]:
             "checkCRCOnRecover": {"value": True, "from": "default"},
         },
         "inputs": [{"digest": "d", "file": f"commitlog/{0:020}", "size": 1024}],
+        "first_day": None,
         "broker": {
             "starts": True,
             "refusal": None,
