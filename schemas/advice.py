@@ -242,6 +242,10 @@ class Step(StrEnum):
     SEND_AGAIN = auto()  # messages that are missing; whether there may be more
     SEND_GIVEN_UP = auto()  # messages that the repair gives up; whether it may give up more
     SEND_ONLY_OTHERS = auto()  # a copy; messages that it alone holds; the copy that is to be master
+    CREATE_TOPIC = auto()  # the topic; its read queues; its write queues; what shows these; its attributes, or ""
+    CREATE_MORE = auto()  # how many further topics; the file that names them
+    SET_GROUP = auto()  # the group
+    SET_MORE = auto()  # how many further groups
     MORE_STEPS = auto()  # how many are not listed
 
 

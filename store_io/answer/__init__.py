@@ -2,4 +2,5 @@
 
 * `answers`: which of the eight answers holds. `steps`: what to do, what can lose nothing first.
 * `repairs`: whether a repair goes and changes anything, and what to do if none does.
+* `promotion`: what a copy needs before it serves as master.
 """

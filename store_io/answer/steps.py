@@ -12,6 +12,7 @@ from schemas.answer import Answer, AnswerStep, GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of
+from store_io.answer.promotion import OWN_BOUND, groups_without_offsets, place_of, topics_of_log, topics_of_tables
 from store_io.answer.repairs import acts, going, in_place_of_repair, none_goes
 from store_io.audit.outcome.safety import (
     LOGS_APART,
@@ -242,7 +243,7 @@ class _Steps:
         if Lack.LOG_ELSEWHERE in kinds or self._donor_holds_all:
             return
         if lacking is not None and not lacking.earlier:
-            yield AnswerStep(StepName.OTHER, _in_place(lacking, outcome.replicas))
+            yield AnswerStep(StepName.OTHER, _inplace_of(lacking, outcome.replicas))
         if lacking is None or lacking.best:
             yield from (AnswerStep(StepName.OTHER, advice) for advice in _tables(outcome.replicas, outcome.name))
         found = self._found.get(StepName.OTHER, [])
@@ -293,10 +294,10 @@ class _Steps:
     def _conditions(self) -> Iterator[AnswerStep]:
         lacking, outcome = self._decision.lacking, self._outcome
         if lacking is not None and lacking.earlier and not self._donor_holds_all:
-            holder = _place(outcome.replicas, lacking.holder)
+            holder = place_of(outcome.replicas, lacking.holder)
             yield AnswerStep(StepName.CONDITION, Advice(Step.ONLY_IF_LATER_ONE_IS_GONE, (holder, lacking.lacks)))
         if lacking is not None and lacking.refused and not lacking.best:
-            yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_THIS, (_place(outcome.replicas, lacking.holder),)))
+            yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_THIS, (place_of(outcome.replicas, lacking.holder),)))
         for place in self._never_join():
             yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_OTHER, (place,)))
         if any(lack.kind == Lack.NO_CONFIG for lack in outcome.not_whole):
@@ -304,10 +305,21 @@ class _Steps:
         if shows_gone(outcome):
             yield AnswerStep(StepName.CONDITION, Advice(Step.DO_NOT_START))
         yield from self._found.get(StepName.CONDITION, ())
+        yield from (AnswerStep(StepName.CONDITION, advice) for advice in self._as_master())
         if not any(isinstance(step.what, Advice) and step.what.step == Step.SWITCH_OFF for step in self._change()):
             yield from (AnswerStep(StepName.CONDITION, Advice(Step.SET_LINE, (line,))) for line in outcome.unsafe_settings)
         if outcome.settings_from == DEFAULT and self._answer in (Answer.START, Answer.EMPTY):
             yield AnswerStep(StepName.CONDITION, Advice(Step.NAME_OWN_CONF))
+
+    def _as_master(self) -> Iterator[Advice]:
+        """Yield topics to create and offsets to set, if this copy may be started as master in another one's place."""
+        outcome, lacking = self._outcome, self._decision.lacking
+        if lacking is None or lacking.best:
+            yield from topics_of_tables(outcome, list(_tables(outcome.replicas, outcome.name)))
+        if self._answer == Answer.OTHER_COPY or not any(f.code == Code.COPY_OF_SLAVE for f in outcome.findings):
+            return
+        yield from () if self._writes_tables else topics_of_log(outcome)
+        yield from groups_without_offsets(outcome)
 
     def _never_join(self) -> Iterator[str]:
         """Yield the places of copies that, as slaves of this one, would never copy anything."""
@@ -315,7 +327,7 @@ class _Steps:
         if group.get("best") != name:
             return
         others = (row["store"] for row in group["copies"] if row["store"] != name)
-        yield from (_place(group, other) for other in others if never_joins(group, other, name))
+        yield from (place_of(group, other) for other in others if never_joins(group, other, name))
 
     def _start(self) -> Iterator[AnswerStep]:
         outcome, answer = self._outcome, self._answer
@@ -375,13 +387,13 @@ def _of_lack(name: StepName, lack: NotWhole) -> AnswerStep:
     return AnswerStep(name, lack, (lack.file,))
 
 
-def _in_place(lacking: AsMaster, group: Row) -> Advice:
+def _inplace_of(lacking: AsMaster, group: Row) -> Advice:
     """Return the step for a copy that lacks messages of its group and is no clean earlier moment of another."""
     if lacking.undecided:
-        return Advice(Step.COMPARE_FORMS, (_place(group, lacking.diverged_from), lacking.undecided))
+        return Advice(Step.COMPARE_FORMS, (place_of(group, lacking.diverged_from), lacking.undecided))
     if lacking.diverged_from:
-        return Advice(Step.COMPARE_DIVERGED, (_place(group, lacking.diverged_from), lacking.lacks))
-    holder = _place(group, lacking.holder)
+        return Advice(Step.COMPARE_DIVERGED, (place_of(group, lacking.diverged_from), lacking.lacks))
+    holder = place_of(group, lacking.holder)
     if lacking.best:
         return Advice(Step.SAVE_FROM, (holder, lacking.holds))
     return Advice(Step.MASTER_INSTEAD_OF_REFUSED if lacking.refused else Step.MASTER_INSTEAD, (holder, lacking.lacks))
@@ -393,13 +405,8 @@ def _sent_from(store: str, lacking: AsMaster, group: Row) -> Advice | None:
     sender = lacking.diverged_from if master == store else store
     rows = (row for row in group["lacks"] if (row["store"], row["holder"]) == (master, sender))
     messages = sum(row["messages"] for row in rows)
-    places = _place(group, sender), _place(group, master)
+    places = place_of(group, sender), place_of(group, master)
     return Advice(Step.SEND_ONLY_OTHERS, (places[0], messages, places[1])) if messages else None
-
-
-def _place(group: Row, name: str) -> str:
-    """Return where a copy of the group lies, so that it can be opened; its name if that is not known."""
-    return str(next((row.get("location") or name for row in group.get("copies", ()) if row["store"] == name), name))
 
 
 def _tables(group: Row, store: str) -> Iterator[Advice]:
@@ -414,15 +421,18 @@ def _tables(group: Row, store: str) -> Iterator[Advice]:
         lesser = {row["store"] for row in group["config"] if row["table"] == table}
         most = next((row for row in rows if row["holder"] not in lesser), None)  # it has all that any copy has
         if most is None:
-            places = [text for row in rows for text in (row["holder_file"], _place(group, row["holder"]))]
+            places = [text for row in rows for text in (row["holder_file"], place_of(group, row["holder"]))]
             yield Advice(Step.PUT_TOGETHER, ("the greatest of each offset" if "offsets" in table else f"all {table}", *places))
             continue
         lacks = 0 if "offsets" in table else most["lacks"]
-        yield Advice(Step.TAKE_TABLE, (most["holder_file"], _place(group, most["holder"]), lacks, table.removesuffix("s")))
+        yield Advice(Step.TAKE_TABLE, (most["holder_file"], place_of(group, most["holder"]), lacks, table.removesuffix("s")))
 
 
 def _bounded(steps: list[AnswerStep]) -> Iterator[AnswerStep]:
-    """Yield the first steps of one name, the gravest, and how many others there are."""
-    yield from steps[:MOST_STEPS]
-    if len(steps) > MOST_STEPS:
-        yield replace(steps[0], what=Advice(Step.MORE_STEPS, (len(steps) - MOST_STEPS,)), files=(), gives_up=None)
+    """Yield the first steps of one name, the gravest, and how many others there are. Steps with their own bound come last."""
+    own = [step for step in steps if isinstance(step.what, Advice) and step.what.step in OWN_BOUND]
+    others = [step for step in steps if step not in own]
+    yield from others[:MOST_STEPS]
+    if len(others) > MOST_STEPS:
+        yield replace(others[0], what=Advice(Step.MORE_STEPS, (len(others) - MOST_STEPS,)), files=(), gives_up=None)
+    yield from own

@@ -107,7 +107,10 @@ def _row(table: str, store: str, holder: str, own: NewestTable, other: NewestTab
         "lacks": len(lacks),
         "behind": len(behind),
         "messages": -sum(difference for difference, _ in behind),
-        "entries": [{**_place(table, key), "own": _offset(own, key), "other": _offset(other, key)} for key in named],
+        "entries": [
+            {**_place(table, key), "own": _offset(own, key), "other": _offset(other, key), **_queues(table, other.entries[key])}
+            for key in named
+        ],
     }
 
 
@@ -118,6 +121,16 @@ def _place(table: str, key: Any) -> Row:
     topic = key if table == "topics" else topic
     group = key if table == "groups" else group
     return {"topic": topic, "group": group, "queue_id": queue_id, "delay_level": level}
+
+
+def _queues(table: str, settings: Any) -> Row:
+    """Return a topic's numbers of queues and its attributes; nothing of another table's entry."""
+    if table != "topics" or not isinstance(settings, dict):
+        return {}
+    numbers = {name: settings.get(key) for name, key in (("read_queues", "readQueueNums"), ("write_queues", "writeQueueNums"))}
+    kinds = settings.get("attributes")
+    batch = isinstance(kinds, dict) and kinds.get("queue.type") == "BatchCQ"
+    return {**{name: number if type(number) is int else None for name, number in numbers.items()}, "batch": batch}
 
 
 def _offset(table: NewestTable, key: Any) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from schemas.advice import Advice, Overwritten, Step
 from schemas.finding_codes import BY_A_START, CATALOGUE, SETTING_OF_STOP, Code
-from store_io.base.wording import count_text
+from store_io.base.wording import count_text, seen
 
 _OTHER_COPY = "Look for these bytes in another copy of the same broker"
 _LAST_MESSAGE = "The broker stopped cleanly, so a whole message was here: look for it in another copy of the same broker"
@@ -147,6 +147,13 @@ def _send_again(number: str | int, at_least: str | int) -> str:
     )
 
 
+def _create_topic(topic: str | int, read: str | int, write: str | int, shown_by: str | int, attributes: str | int) -> str:
+    queues = count_text(int(write), "queue") if read == write else f"{read} read queues and {write} write queues"
+    kind = f" and the attribute {attributes}" if attributes else ""
+    name = seen(str(topic))
+    return f"Once it is started and before clients come, create topic {name} with {queues}{kind}, as {shown_by} has it."
+
+
 EMPTIED = "commitlog/, consumequeue/, index/, checkpoint, and epochFileCheckpoint with its .bak"
 _NO_MORE = "The copy is as it was"
 
@@ -215,7 +222,8 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.NAME_CONF: "Name this broker's own settings with --broker-conf and audit again: they decide which of the two a start"
     " reads.",
     Step.MAKE_MASTER: "If its master's copy can be had, start that. To make this copy a master, change {0} in broker.conf to"
-    " brokerRole=ASYNC_MASTER (or SYNC_MASTER) and brokerId=0, and audit again with these lines before a start.",
+    " brokerRole=ASYNC_MASTER (or SYNC_MASTER) and brokerId=0, and audit again with these lines before a start. Of two"
+    " lines with one key the last counts. The old master must not run beside it.",
     Step.ROCKSDB_TIMERS: "Set timerRocksDBEnable=true in broker.conf, for RocketMQ 5.4.0 or later, and audit again: the timers"
     " lie in rocksdbstore/.",
     Step.SPLIT_SEGMENTS: _split_segments,
@@ -320,6 +328,13 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
         f"Once {master} is master, send again what {sender} alone holds, {_messages(number)}: examples/resend sends what query"
         " --only-here has listed, each message once."
     ),
+    Step.CREATE_TOPIC: _create_topic,
+    Step.CREATE_MORE: lambda number, file: f"Create {count_text(int(number), 'further topic')} likewise: {file} has them.",
+    Step.SET_GROUP: lambda group: (
+        f"Once it is started and before consumers come, set the offsets of group {seen(str(group))} for each TOPIC that it"
+        " consumes, to a TIME up to which it had consumed all, as 2026-11-20#21:20:22:500."
+    ),
+    Step.SET_MORE: lambda number: f"Set the offsets of {count_text(int(number), 'further group')} likewise.",
     Step.MORE_STEPS: lambda number: f"And {count_text(int(number), 'more step')} like these: findings.jsonl has all.",
     Step.REMOVE_CRASH_MARKS: "Remove abort and {0} from the copy before a start: it then cuts nothing and dispatches all of the"
     " log.",

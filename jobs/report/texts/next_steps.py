@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.report.texts.commands import copied_again, copy_of_config, effect_clauses, not_shown, only_here, repair_commands
+from jobs.report.texts.master_commands import master_command
 from jobs.report.texts.text import count_text
 from schemas.advice import Advice, NotWhole, Step
 from schemas.answer import AnswerStep, GivesUp, StepName
@@ -47,10 +48,11 @@ def _shown(outcome: AuditOutcome, step: AnswerStep, words: Sequence[str], plan: 
     if isinstance(what, NotWhole):
         return ShownStep(step.name, *copied_again(what, words, outcome.unclean))
     text = _with_files(what, step.files)
-    if what.step in _SAVED:
-        command, withheld = only_here(what, words)
-        return ShownStep(step.name, " ".join(filter(None, [text, withheld])), command)
-    return ShownStep(step.name, text, copy_of_config(what, words) if what.step == Step.COPY_CONFIG else "")
+    if what.step == Step.COPY_CONFIG:
+        return ShownStep(step.name, text, copy_of_config(what, words))
+    saved = what.step in _SAVED
+    command, withheld = only_here(what, words) if saved else master_command(outcome, what, words)
+    return ShownStep(step.name, " ".join(filter(None, [text, withheld])), command)
 
 
 def _with_files(advice: Advice, files: Sequence[str]) -> str:

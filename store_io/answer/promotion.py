@@ -1,0 +1,96 @@
+"""What a copy needs before it serves as master: topics to create, groups whose offsets to set, and from which copy or table.
+
+Of each only the first are steps of their own, the largest, and one step counts the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from schemas.advice import Advice, Step
+from schemas.finding_codes import Code
+from schemas.rows import NOTE, AuditOutcome, Row
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+
+MOST_NAMED = 5  # topics, groups
+BATCH = "+queue.type=BatchCQ"
+FILES = frozenset((TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS))
+OWN_BOUND = (Step.CREATE_TOPIC, Step.CREATE_MORE, Step.SET_GROUP, Step.SET_MORE)
+
+
+def place_of(group: Row, name: str) -> str:
+    """Return where a copy of the group lies, so that it can be opened; its name if that is not known."""
+    return str(next((row.get("location") or name for row in group.get("copies", ()) if row["store"] == name), name))
+
+
+def is_file_to_copy(outcome: AuditOutcome, table: Advice) -> bool:
+    """Say whether a table is taken by copying one file over the one that this copy's start reads. table: a TAKE_TABLE."""
+    path, holder = str(table.values[0]), table.values[1]
+    return path in FILES and not outcome.config_database and any(
+        row["holder_file"] == path and (row.get("file") or path).removesuffix(".bak") == path
+        for row in outcome.replicas.get("config", ())
+        if row["store"] == outcome.name and place_of(outcome.replicas, row["holder"]) == holder
+    )  # fmt: skip
+
+
+def topics_of_tables(outcome: AuditOutcome, taken: list[Advice]) -> Iterator[Advice]:
+    """Yield the topics to create that only other copies' tables name. taken: the steps on tables of other copies."""
+    if any(table.step == Step.TAKE_TABLE and table.values[0] == TOPICS and is_file_to_copy(outcome, table) for table in taken):
+        return
+    group = outcome.replicas
+    rows = [row for row in group.get("config", ()) if row["store"] == outcome.name and row["table"] == "topics"]
+    found: dict[str, tuple[Row, Row]] = {}
+    for row in rows:
+        for entry in row["entries"]:
+            found.setdefault(entry["topic"], (entry, row))
+    unnamed = max((row["lacks"] - len(row["entries"]) for row in rows), default=0)
+    sized = sorted(found.items(), key=lambda each: (-(each[1][0].get("write_queues") or 0), each[0]))
+    for topic, (entry, row) in sized[:MOST_NAMED]:
+        read, write = entry.get("read_queues") or 1, entry.get("write_queues") or 1
+        place = place_of(group, row["holder"])
+        yield Advice(
+            Step.CREATE_TOPIC, (topic, read, write, f"{row['holder_file']} of {place}", BATCH if entry.get("batch") else "")
+        )
+    more = len(sized) - MOST_NAMED + unnamed
+    if more > 0:
+        yield Advice(Step.CREATE_MORE, (more, "replicas.json"))
+
+
+def topics_of_log(outcome: AuditOutcome) -> Iterator[Advice]:
+    """Yield the topics to create that the log has messages of, and no table names: those with most messages first."""
+    lost = [f for f in outcome.findings if f.code == Code.TOPIC_NOT_IN_TABLE and f.topic is not None and f.severity != NOTE]
+    elsewhere = {
+        entry["topic"]
+        for row in outcome.replicas.get("config", ())
+        if row["store"] == outcome.name and row["table"] == "topics"
+        for entry in row["entries"]
+    }
+    lost = sorted((f for f in lost if f.topic not in elsewhere), key=lambda f: (-f.count, str(f.topic)))
+    queues = _queues(outcome, frozenset(str(f.topic) for f in lost[:MOST_NAMED]))
+    for finding in lost[:MOST_NAMED]:
+        number, batch = queues.get(str(finding.topic), (1, False))
+        yield Advice(Step.CREATE_TOPIC, (str(finding.topic), number, number, "the log of this copy", BATCH if batch else ""))
+    more = len(lost) - MOST_NAMED + outcome.findings_dropped.get(Code.TOPIC_NOT_IN_TABLE, 0)
+    if more > 0:
+        yield Advice(Step.CREATE_MORE, (more, "findings.jsonl"))
+
+
+def groups_without_offsets(outcome: AuditOutcome) -> Iterator[Advice]:
+    """Yield the groups whose offsets to set: all that the table names, if no group has an offset although groups consumed."""
+    empty = any(f.code == Code.CONSUMER_OFFSETS_EMPTY and f.severity != NOTE for f in outcome.findings)
+    if not empty or outcome.config is None:
+        return
+    names = sorted(name for name, _ in outcome.config.own_groups)
+    yield from (Advice(Step.SET_GROUP, (name,)) for name in names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
+        yield Advice(Step.SET_MORE, (len(names) - MOST_NAMED,))
+
+
+def _queues(outcome: AuditOutcome, topics: frozenset[str]) -> Mapping[str, tuple[int, bool]]:
+    """Return by topic how many queues it has at least, and whether its queues are BatchConsumeQueues."""
+    found: dict[str, tuple[int, bool]] = {}
+    for row in outcome.queues if topics else ():
+        if row["topic"] in topics:
+            number, batch = found.get(row["topic"], (1, False))
+            found[row["topic"]] = max(number, row["queue_id"] + 1), batch or bool(row.get("batch"))
+    return found

@@ -1,0 +1,123 @@
+"""What a copy needs before it serves as master: the largest of each, an exact count of the rest, and who shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from schemas.advice import Advice, Step
+from schemas.answer import StepName
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding
+from store_io.answer import steps as steps_module
+from store_io.answer.promotion import BATCH, groups_without_offsets, is_file_to_copy, topics_of_log, topics_of_tables
+from store_io.answer.steps import steps_of
+from tests.support.handmade import samples
+
+LINES = "brokerRole=SLAVE and brokerId=1"
+TOPICS = "config/topics.json"
+
+
+def slave(topics: int = 0, dropped: int = 0) -> AuditOutcome:
+    """A sound slave's copy, whose table lacks topics: the later ones have more messages."""
+    outcome = samples.clean()
+    outcome.findings = [Finding("copy_of_slave", "config", severity=NOTE, next=Advice(Step.MAKE_MASTER, (LINES,)))]
+    for n in range(topics):
+        outcome.findings.append(Finding("topic_not_in_table", TOPICS, topic=f"t{n}", count=10 + n, severity=LOSS))
+    outcome.findings_dropped = {"topic_not_in_table": dropped} if dropped else {}
+    outcome.queues = [{"topic": f"t{n}", "queue_id": q, "batch": n == 6} for n in range(topics) for q in range(n + 1)]
+    return outcome
+
+
+def row(
+    topics: list[dict[str, Any]], lacks: int, file: str | None = TOPICS, holder: str = "b", shown: str = TOPICS
+) -> dict[str, Any]:
+    return {
+        "store": "clean", "holder": holder, "table": "topics", "file": file, "holder_file": shown, "lacks": lacks, "behind": 0,
+        "messages": 0, "entries": topics,
+    }  # fmt: skip
+
+
+def grouped(outcome: AuditOutcome, *rows: dict[str, Any]) -> AuditOutcome:
+    for each in rows:
+        each["store"] = outcome.name
+    names = [outcome.name, "b", "c"]
+    copies = [{"store": name, "location": f"/copies/{name}", "lacks": 0, "cut": 0} for name in names]
+    outcome.replicas = {"group": "g", "best": outcome.name, "copies": copies, "pairs": [], "lacks": [], "config": list(rows)}
+    return outcome
+
+
+def conditions(outcome: AuditOutcome) -> list[Any]:
+    return [step.what for step in steps_of(outcome) if step.name == StepName.CONDITION and isinstance(step.what, Advice)]
+
+
+def test_the_topics_with_most_messages_are_named_and_the_others_counted() -> None:
+    found = list(topics_of_log(slave(7, dropped=4)))
+    assert found[:2] == [
+        Advice(Step.CREATE_TOPIC, ("t6", 7, 7, "the log of this copy", BATCH)),
+        Advice(Step.CREATE_TOPIC, ("t5", 6, 6, "the log of this copy", "")),
+    ]
+    assert [each.values[0] for each in found[:5]] == ["t6", "t5", "t4", "t3", "t2"]
+    assert found[5:] == [Advice(Step.CREATE_MORE, (6, "findings.jsonl"))]
+    assert [each.step for each in topics_of_log(slave(5))] == [Step.CREATE_TOPIC] * 5
+
+
+def test_a_topic_that_was_perhaps_deleted_is_not_created() -> None:
+    outcome = slave(2)
+    outcome.findings[1] = replace(outcome.findings[1], severity=NOTE)
+    assert [each.values[0] for each in topics_of_log(outcome)] == ["t1"]
+
+
+def test_only_a_slave_s_copy_whose_topics_no_repair_writes_gets_them(monkeypatch: Any) -> None:
+    wanted = [Step.CREATE_TOPIC, Step.CREATE_TOPIC]
+    assert [each.step for each in conditions(slave(2)) if each.step in wanted] == wanted
+    master = slave(2)
+    del master.findings[0]
+    assert not [each for each in conditions(master) if each.step in wanted]
+    monkeypatch.setattr(steps_module._Steps, "_writes_tables", True)
+    assert not [each for each in conditions(slave(2)) if each.step in wanted]
+
+
+def test_topics_of_another_copy_s_table_are_made_only_if_no_file_can_be_copied() -> None:
+    entries = [{"topic": f"n{n}", "read_queues": 4, "write_queues": 4 + n, "batch": n == 0} for n in range(6)]
+    database = grouped(slave(), row(entries, 120, file="config/rdb/", shown="config/rdb/"))
+    (taken,) = steps_module._tables(database.replicas, database.name)
+    assert taken.step == Step.TAKE_TABLE and not is_file_to_copy(database, taken)
+    found = list(topics_of_tables(database, [taken]))
+    assert found[0] == Advice(Step.CREATE_TOPIC, ("n5", 4, 9, "config/rdb/ of /copies/b", ""))
+    assert [each.values[0] for each in found[:5]] == ["n5", "n4", "n3", "n2", "n1"]
+    assert found[5:] == [Advice(Step.CREATE_MORE, (115, "replicas.json"))] and conditions(database)[-6:] == found
+
+    file = grouped(slave(), row(entries, 6))
+    (taken,) = steps_module._tables(file.replicas, file.name)
+    assert is_file_to_copy(file, taken) and not list(topics_of_tables(file, [taken]))
+    file.config_database = "config/rdb"
+    assert not is_file_to_copy(file, taken)
+
+
+def test_topics_that_no_copy_has_all_of_come_from_the_copy_that_names_them() -> None:
+    one, other = {"topic": "x", "read_queues": 2, "write_queues": 2}, {"topic": "y", "read_queues": 3, "write_queues": 3}
+    outcome = grouped(slave(), row([one], 1), row([other], 1, holder="c"))
+    outcome.replicas["config"] += [{**row([], 1), "store": name} for name in ("b", "c")]
+    outcome.findings.append(Finding("topic_not_in_table", TOPICS, topic="x", count=5, severity=LOSS))
+    found = [each for each in conditions(outcome) if each.step == Step.CREATE_TOPIC]
+    assert [each.values[:4] for each in found] == [
+        ("y", 3, 3, f"{TOPICS} of /copies/c"),
+        ("x", 2, 2, f"{TOPICS} of /copies/b"),
+    ]
+
+
+def test_groups_without_offsets_are_named_and_the_others_counted() -> None:
+    outcome = slave()
+    outcome.config = ConfigTables({}, {f"g{n}": {} for n in range(9)}, {}, {})
+    assert not list(groups_without_offsets(outcome))
+    outcome.findings.append(Finding("consumer_offsets_empty", "config/consumerOffset.json", severity=REBUILDABLE))
+    found = list(groups_without_offsets(outcome))
+    assert found == [*(Advice(Step.SET_GROUP, (f"g{n}",)) for n in range(5)), Advice(Step.SET_MORE, (4,))]
+    assert conditions(outcome)[-6:] == found
+
+
+def test_the_bound_of_other_steps_hides_none_of_these() -> None:
+    outcome = slave(7)
+    outcome.unsafe_settings = [f"set {n}" for n in range(12)]
+    found = [each.step for each in conditions(outcome)]
+    assert found.count(Step.CREATE_TOPIC) == 5 and found.count(Step.MORE_STEPS) == 1 and found[-1] == Step.CREATE_MORE
