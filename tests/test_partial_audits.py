@@ -7,7 +7,6 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,19 @@ import pytest
 
 from schemas.advice import Cause, exit_code_of
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, NOTE, AuditOutcome, EarlierRun, EarlierSegment
+from schemas.rows import LOSS, NOTE, AuditOutcome
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.log.scan.segment_scan import scan_segment
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
+from tests.support.answers.earlier_run import VERIFIED_AT, earlier
 from tests.support.answers.product import Audited
 from tests.support.stores import random_stores
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 from tests.support.stores.corpus_tools import Case, cases
 
 SEGMENT = 4096
-VERIFIED_AT = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 LATE = exit_code_of(Cause.TIME_LIMIT)
 
 
@@ -176,30 +175,6 @@ class Clock:
             return scan_segment(task)
 
         monkeypatch.setattr("store_io.log.scan.segment_scan.scan_segment", scan)
-
-
-def earlier(audit: StoreAudit, changes: dict[str, dict[str, Any]] | None = None) -> EarlierRun:
-    """What the tables would say of this audit. changes: by name of a segment."""
-    segments = {}
-    for row in audit.outcome().segments:
-        segment = EarlierSegment(
-            row["size_bytes"], row["modified_ns"], row["edge_digest"], bool(row["damaged_bytes"] or row["findings"]), "run-0",
-            VERIFIED_AT, row,
-        )  # fmt: skip
-        name = row["file"].rpartition("/")[2].lstrip("0") or "0"
-        segments[row["file"]] = replace(segment, **(changes or {}).get(name, {}))
-    settings = {key: str(s.value) for key, s in audit.rules.settings.items()}
-    queues = {
-        (row["topic"], row["queue_id"]): tuple((f["file"], f["entries"], f["digest"]) for f in row["compared"] or ())
-        for row in audit.outcome().queues
-    }
-    index = {row["file"]: row["digest"] for row in audit.outcome().index_files}
-    derived = tuple(
-        (f.file, f.phy_offset, f.count)
-        for f in audit.outcome().findings
-        if f.severity != NOTE and f.file.startswith(("consumequeue", "index"))
-    )
-    return EarlierRun("run-0", audit.request.release, settings, segments, queues, index, derived)
 
 
 def test_order_in_which_segments_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

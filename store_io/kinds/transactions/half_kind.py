@@ -1,6 +1,6 @@
 """Half messages, as an audit asks for them: those that a started broker's first check looks at.
 
-A check begins at the offsets of CID_RMQ_SYS_TRANS. Where these are near the ends of their queues, one or two segments are read
+A check begins at the offsets of CID_RMQ_SYS_TRANS. These are mostly near the ends of their queues: one or two segments are read
 again. Half messages in RocksDB are `kinds.rocksdb_tables`'.
 Source: TransactionalMessageBridge.fetchConsumeOffset, DefaultMessageStore.getMessage, 4.6.1 to 5.5.1.
 """
@@ -12,14 +12,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas.rows import RUN_QUEUE, QueueKey, SegmentSummary
-from store_io.base.ranges import intersect, subtract, union
+from schemas.rows import RUN_QUEUE, MappedFile, QueueKey
+from store_io.base.errors import StoreError
+from store_io.base.ranges import subtract, union
 from store_io.base.tasks import Task
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.transactions.half_rows import HALVES, OPERATIONS, HalfRows, HalfStretch, HalfTask
+from store_io.log.entries.queue_store import QueuePaths, is_used, open_queue_store
 from store_io.log.scan.segment_scan import SegmentTask, part_scan
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind
+from store_io.model.queue_runs import QueueRuns
 
 CHECKING_GROUP = "CID_RMQ_SYS_TRANS"
 MOST_ROWS = 400_000  # of each queue that the driver holds
@@ -62,21 +65,21 @@ class HalfMessages(Kind[None, HalfResults, "HalfQueues | None"]):
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
         """Return a task for each segment with messages that the check looks at, if these can be held."""
         asked = _stretch(evidence)
-        found = _segments(evidence, asked) if asked is not None else None
-        if asked is None or found is None:
+        if asked is None or asked.empty or evidence.request.start is None:
             return []
+        found = _segments(evidence, asked, base) or []
         late = evidence.request.not_after
-        return [HalfTask(part_scan(base, s.path, s.base_offset, s.size), asked, MOST_ROWS, late) for s in found]
+        return [HalfTask(part_scan(base, f.path, f.start, f.size), asked, MOST_ROWS, len(found), late) for f in found]
 
     def take(self, found: HalfResults, result: HalfRows) -> None:
         found.rows = found.rows + result
         found.read += 1
 
     def view(self, evidence: Evidence) -> HalfQueues | None:
-        asked = _stretch(evidence)
-        segments = _segments(evidence, asked) if asked is not None else None
-        results = evidence.results(self)
-        if asked is None or segments is None or results.read < len(segments) or results.rows.dropped or results.rows.problem:
+        asked, results = _stretch(evidence), evidence.results(self)
+        if asked is None or not asked.empty and (not results.read or results.read < results.rows.parts):
+            return None
+        if results.rows.dropped or results.rows.problem:
             return None
         halves, operations = results.rows.halves, results.rows.operations
         halves = halves[np.unique(halves["queue_offset"], return_index=True)[1]]
@@ -118,22 +121,38 @@ def _bounds(evidence: Evidence, key: QueueKey) -> Bounds:
     return (queue.min_offset, queue.max_offset) if queue is not None else (0, 0)
 
 
-def _segments(evidence: Evidence, asked: HalfStretch) -> Sequence[SegmentSummary] | None:
-    """Return the segments with these messages; None if they are too many, or if some may lie in segments that were not read."""
-    wanted: set[int] = set()
+def _segments(evidence: Evidence, asked: HalfStretch, base: SegmentTask) -> Sequence[MappedFile] | None:
+    """Return the segments with these messages; None if they are too many, or nobody knows where they are."""
+    wanted: set[MappedFile] = set()
     for key, (low, high) in ((HALVES, asked.halves), (OPERATIONS, asked.operations)):
-        view = evidence.views.get(key) if low < high else None
-        if low < high and (view is None or view.batch):
-            return None
-        if view is None:
+        if low >= high:
             continue
-        rows, numbers = view.runs.rows, view.runs.segments
+        if high - low > MOST_ROWS:
+            return None
+        runs = evidence.views[key].runs if key in evidence.views else QueueRuns()
+        rows, numbers = runs.rows, runs.segments
         own = (rows["kind"] == RUN_QUEUE) & (rows["queue_offset"] < high) & (rows["queue_offset"] + rows["records"] > low)
-        rows, numbers = rows[own], numbers[own]
-        if int(rows["records"].sum()) > MOST_ROWS:
+        held = union((int(row["queue_offset"]), int(row["queue_offset"] + row["records"])) for row in rows[own])
+        if evidence.all_read or not subtract([(low, high)], held):
+            found = (evidence.segments[number] for number in set(numbers[own].tolist()))
+            wanted.update(MappedFile(s.path, s.base_offset, s.size) for s in found)
+            continue
+        first = _phy_offset(evidence, base, key, low) if not evidence.request.quick else None
+        if first is None:
             return None
-        held = union((int(row["queue_offset"]), int(row["queue_offset"] + row["records"])) for row in rows)
-        if not evidence.all_read and subtract([(low, high)], intersect(held, [(low, high)])):
-            return None
-        wanted.update(numbers.tolist())
-    return [evidence.segments[number] for number in sorted(wanted)]
+        wanted.update(file for file in evidence.copy.segment_files if file.start + file.size > first)
+    return sorted(wanted, key=lambda file: file.start)
+
+
+def _phy_offset(evidence: Evidence, base: SegmentTask, key: QueueKey, number: int) -> int | None:
+    """Return where the message of an entry begins, by the queue; None if there is no such entry."""
+    stored = base.stored_queues & {key}
+    paths = QueuePaths({key: base.queue_files.get(key, ())}, {}, {}, base.database if stored else None, stored)
+    store = open_queue_store(evidence.copy.rules, evidence.copy.source, paths)
+    try:
+        row = store.entries(key).read(number, 1)[0]
+    except StoreError:
+        return None
+    finally:
+        store.close()
+    return int(row["phy_offset"]) if is_used(row) else None

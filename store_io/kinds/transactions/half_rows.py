@@ -57,14 +57,20 @@ class HalfStretch:
     end: int
     lists: bool
 
+    @property
+    def empty(self) -> bool:
+        """Say whether no message is wanted."""
+        return self.halves[0] >= self.halves[1] and self.operations[0] >= self.operations[1]
+
 
 @dataclass
 class HalfRows:
-    """Rows of both queues. dropped: how many are beyond the bound."""
+    """Rows of both queues. dropped: how many are beyond the bound. parts: of so many tasks together."""
 
     halves: np.ndarray = field(default_factory=lambda: NO_HALVES)
     operations: np.ndarray = field(default_factory=lambda: NO_OPERATIONS)
     dropped: int = 0
+    parts: int = 0
     bytes_read: int = 0
     problem: Gap | None = None
 
@@ -73,6 +79,7 @@ class HalfRows:
             np.concatenate([self.halves, other.halves]),
             np.concatenate([self.operations, other.operations]),
             self.dropped + other.dropped,
+            max(self.parts, other.parts),
             self.bytes_read + other.bytes_read,
             self.problem or other.problem,
         )
@@ -80,11 +87,12 @@ class HalfRows:
 
 @dataclass(frozen=True)
 class HalfTask:
-    """The task that collects the rows of one segment, at most so many of each queue."""
+    """The task that collects the rows of one segment, at most so many of each queue. parts: how many tasks there are."""
 
     scan: SegmentTask
     stretch: HalfStretch
     most: int
+    parts: int
     not_after: float = 0
 
     @property
@@ -104,9 +112,9 @@ class HalfTask:
         try:
             read, problem = scan_all((self.scan,), open_source(self.scan.location), sink)
         except StoreError as why:
-            return HalfRows(problem=why.gap())
+            return HalfRows(parts=self.parts, problem=why.gap())
         halves, operations = np.array(sink.halves, HALF_ROW), np.array(sink.operations, OPERATION_ROW)
-        return HalfRows(halves, operations, sink.dropped, read, problem)
+        return HalfRows(halves, operations, sink.dropped, self.parts, read, problem)
 
 
 class _Sink:

@@ -10,7 +10,6 @@ import pytest
 
 from schemas.first_day import StartMoment
 from store_io.first_day import transactions as module
-from store_io.first_day.first_day import first_day
 from tests.support.answers import product
 from tests.support.second_witness.day import Day
 from tests.support.stores.random_days import RandomDay, random_day
@@ -19,11 +18,10 @@ from tests.support.stores.random_days import RandomDay, random_day
 def both(root: Path, seed: int) -> tuple[dict[str, int], dict[str, int]]:
     """Return what the product and the witness say of transactions."""
     day: RandomDay = random_day(root, random.Random(seed))
-    found = product.audit(root, day.release, day.conf)
-    assert not found.incomplete
-    ours = first_day(found.audit.evidence, StartMoment(day.at, day.zone, day.used, day.size)).transactions
-    assert ours is not None
-    return asdict(ours), Day(root, day.release, day.conf, day.at, day.zone, day.used, day.size).transactions()
+    found = product.audit(root, day.release, day.conf, start=StartMoment(day.at, day.zone, day.used, day.size))
+    ours = found.outcome.first_day
+    assert ours is not None and ours.transactions is not None
+    return asdict(ours.transactions), Day(root, day.release, day.conf, day.at, day.zone, day.used, day.size).transactions()
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from schemas.first_day import StartMoment, TransactionsOfDay
-from store_io.first_day.transactions import transactions
 from tests.support.answers import product
-from tests.support.stores.builders import HALF_TOPIC, OP_TOPIC, Message, StoreBuilder
+from tests.support.stores.builders import HALF_TOPIC, OP_TOPIC, Message, Store, StoreBuilder
 
 BORN = 1_700_000_000_000
 HOUR = 3_600_000
@@ -48,9 +47,12 @@ def checked(
         table = {f"{topic}@{GROUP}": {"0": number} for topic, number in zip((HALF_TOPIC, OP_TOPIC), offsets, strict=True)}
         config["consumerOffset.json"] = json.dumps({"offsetTable": table})
     store = builder.write(root, config=config)
-    found = product.audit(store.root, release, f"{store.broker_conf}\n{conf}\n")
-    assert not found.incomplete
-    return transactions(found.audit.evidence, StartMoment(at))
+    return said(store, at, conf)
+
+
+def said(store: Store, at: int = OLD, conf: str = "") -> TransactionsOfDay | None:
+    found = product.audit(store.root, store.release, f"{store.broker_conf}\n{conf}\n", start=StartMoment(at))
+    return found.outcome.first_day.transactions if found.outcome.first_day is not None else None
 
 
 def test_half_messages_that_are_too_old_are_moved_and_others_stay_open(tmp_path: Path) -> None:
@@ -152,8 +154,7 @@ def test_transactions_in_rocksdb_are_not_known(tmp_path: Path) -> None:
     builder = StoreBuilder("5.4.0")
     builder.put(half())
     store = builder.write(tmp_path / "c")
-    found = product.audit(store.root, "5.4.0", f"{store.broker_conf}\n{conf}\n")
-    assert transactions(found.audit.evidence, StartMoment(OLD)) is None
+    assert said(store, conf=conf) is None
 
 
 def test_what_a_start_cuts_is_not_there(tmp_path: Path) -> None:
@@ -163,5 +164,4 @@ def test_what_a_start_cuts_is_not_there(tmp_path: Path) -> None:
     with open(store.root / "commitlog" / f"{0:020d}", "r+b") as log:
         log.seek(records[2].at)
         log.write(b"\0\0\0\0\0\0\0\0")
-    found = product.audit(store.root, "5.3.3", store.broker_conf)
-    assert transactions(found.audit.evidence, StartMoment(OLD)) == TransactionsOfDay(2, 0)
+    assert said(store) == TransactionsOfDay(2, 0)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.consumequeue_layout import EXT_ADDRESS_BASE, EXT_ADDRESS_MAX
+from schemas.first_day import StartMoment
 from schemas.rows import NOTE, WALK_BROKER, AuditOutcome, Finding, QueueKey
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.java_compat import divide, string_hash
@@ -63,9 +64,17 @@ class Audited:
         return found
 
 
-def audit(root: Path, release: str, broker_conf: str | None, decoder: str = "fast", window_bytes: int = 4 << 20) -> Audited:
+def audit(
+    root: Path,
+    release: str,
+    broker_conf: str | None,
+    decoder: str = "fast",
+    window_bytes: int = 4 << 20,
+    start: StartMoment | None = None,
+) -> Audited:
     """Audit the store at `root` under these rules."""
-    request = AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf, decoder=decoder, window_bytes=window_bytes)
+    location = StoreLocation(str(root))
+    request = AuditRequest(root.name, location, release, broker_conf, decoder=decoder, window_bytes=window_bytes, start=start)
     done = run_audit(request)
     return Audited(root, done, done.outcome())
 

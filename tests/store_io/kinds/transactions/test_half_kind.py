@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from schemas.first_day import StartMoment
 from store_io.audit.audit_store import run_audit
 from store_io.kinds.transactions import half_kind
 from store_io.kinds.transactions.half_kind import TRANSACTIONS, HalfQueues
 from store_io.kinds.transactions.half_rows import NO_IMMUNITY
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
+from tests.support.answers.earlier_run import earlier
 from tests.support.stores.builders import HALF_TOPIC, OP_TOPIC, Message, Sizes, Store, StoreBuilder
 
 SIZES = Sizes(segment=2048)
@@ -31,8 +34,12 @@ def made(root: Path, release: str = "5.3.3", between: int = 0) -> Store:
 
 
 def rows_of(store: Store, level: str = "full") -> HalfQueues | None:
-    request = AuditRequest("s", StoreLocation(str(store.root)), store.release, store.broker_conf, level=level)
-    return run_audit(request).evidence[TRANSACTIONS]
+    return run_audit(asked(store, level=level)).evidence[TRANSACTIONS]
+
+
+def asked(store: Store, **more: Any) -> AuditRequest:
+    start = StartMoment(1_800_000_000_000)
+    return AuditRequest("s", StoreLocation(str(store.root)), store.release, store.broker_conf, start=start, **more)
 
 
 def test_rows_have_what_a_check_asks_for(tmp_path: Path) -> None:
@@ -74,3 +81,15 @@ def test_a_start_that_is_refused_checks_nothing(tmp_path: Path) -> None:
     store = made(tmp_path)
     (store.root / "commitlog" / f"{SIZES.segment:020d}").write_bytes(b"short")
     assert rows_of(store) is None
+
+
+@pytest.mark.parametrize("release", ["4.9.8", "5.3.3"])
+def test_what_an_earlier_run_has_verified_is_read_for_them(tmp_path: Path, release: str) -> None:
+    store = made(tmp_path, release, between=9)
+    whole = run_audit(asked(store))
+    again = run_audit(asked(store, earlier=earlier(whole), reuse=True))
+    assert again.evidence.unread
+    ours, before = again.evidence[TRANSACTIONS], whole.evidence[TRANSACTIONS]
+    assert ours is not None and before is not None
+    assert ours.rows.halves.tolist() == before.rows.halves.tolist()
+    assert ours.rows.operations.tolist() == before.rows.operations.tolist()
