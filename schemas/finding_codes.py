@@ -47,6 +47,7 @@ class Code(StrEnum):
     COMMITLOG_EMPTY = "commitlog_empty"
     COMMITLOG_EMPTIED = "commitlog_emptied"
     COMMITLOG_SHRUNK = "commitlog_shrunk"
+    SEGMENT_CHANGED = "segment_changed"
     QUEUE_OFFSET_GAP = "queue_offset_gap"
     QUEUE_OFFSET_WRONG = "queue_offset_wrong"
     QUEUE_OFFSET_BACK = "queue_offset_back"
@@ -350,6 +351,11 @@ _ROWS = (
                 " does that.",
                 "Find the copy of that audit, or another one of the same broker. If the log was meant to begin again, give the"
                 " store another name."),
+    FindingCode(Code.SEGMENT_CHANGED, LOSS, Part.LOG, Cure.BY_HAND,
+                "A segment's bytes are not those that an earlier audit read, though its modification time is the same: a disk or"
+                " the copying changed them, or somebody who put the time back. No checksum covers all bytes of a message.",
+                "Copy this segment again by its bytes (rsync --checksum): a copy by size and time leaves it as it is. If the"
+                " broker's own file is the same, compare it with another copy of the same broker."),
     # ---- CommitLog: order -------------------------------------------------------------------------------------------
     FindingCode(Code.QUEUE_OFFSET_GAP, NOTE, Part.QUEUE, Cure.NOTHING, stays=Stays.AS_BEFORE,
                 meaning="No message of the CommitLog has this queue offset.",

@@ -268,6 +268,13 @@ SEGMENTS = Table(
         of="known.verified_run",
     ),
     Column("verified_at", "timestamp", "When that run began; null where no run has.", of="known.verified_at"),
+    Column(
+        "first_run",
+        "string",
+        "Earlier run that first read all of it with this modification time, when a later segment held messages.",
+        of="first.run_id",
+    ),
+    Column("first_digest", "string", "Digest of that run; if it is another, the finding is segment_changed.", of="first.digest"),
     Column("findings", "long", "Findings above note on this file, of the run that read it."),
     Column("problem", "string", "Why it could not be read; everything else is then void."),
     Column("broker_reads", "boolean", "Whether this release's recovery reads it."),

@@ -18,6 +18,8 @@ from jobs.cli.stores import StoreArgument
 from jobs.runtime.faults import reason
 from jobs.tables.names_in_tables import COLUMNS, StoreNames
 from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, Row
+from store_io.audit.checks.changed_bytes import COLUMNS as COLUMNS_SEEN
+from store_io.audit.checks.changed_bytes import Seen, seen_segments
 from store_io.base.errors import StoreError, UsageError
 from store_io.source.byte_source import StoreLocation
 
@@ -138,13 +140,15 @@ def _earlier_runs(
 
 
 class Furthest:
-    """The earlier run of each store that saw its log reach furthest, read once.
+    """The earlier run of each store that saw its log reach furthest, and what the last one says of its segments. Read once.
 
     A run that is repeated under its id counts neither its own rows nor those of runs that began after it.
+    stores: those whose segments are read.
     """
 
-    def __init__(self, tables: Callable[[], Tables], run_id: str):
-        self._tables, self._run_id = tables, run_id
+    def __init__(self, tables: Callable[[], Tables], run_id: str, stores: Sequence[StoreArgument] = ()):
+        self._tables, self._run_id, self._stores = tables, run_id, stores
+        self._seen: dict[str, Seen] = {}
         self._by_store: dict[str, list[Row]] = {}
         self._names = StoreNames(())
         self.problem = ""  # why not all is known, a sentence
@@ -158,7 +162,21 @@ class Furthest:
         for row in rows:
             if row["started_at"] < own and row["messages"]:
                 self._by_store.setdefault(row["store"], []).append(row)
+        self._read_segments()
         return self
+
+    def _read_segments(self) -> None:
+        """Read what the last run with messages of each store says of its segments: each such run once, and no other."""
+        last: dict[str, set[str]] = {}
+        for key in {store.key for store in self._stores} & self._by_store.keys():
+            newest = max(self._by_store[key], key=lambda row: (row["started_at"], row["run_id"]))
+            last.setdefault(newest["run_id"], set()).add(key)
+        for run_id, keys in last.items():
+            of_store: dict[str, list[Row]] = {key: [] for key in keys}
+            for row in self._names.named(self._rows("segments", COLUMNS_SEEN, run_id)):
+                if row["store"] in keys:
+                    of_store[row["store"]].append(row)
+            self._seen |= {key: seen_segments(rows) for key, rows in of_store.items()}
 
     def _rows(self, table: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
         """Return rows as `Tables.few` does; none if they cannot be read: the audit itself needs no table."""
@@ -176,6 +194,10 @@ class Furthest:
         row = max(rows, key=_reach)
         when = row["started_at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M")
         return FurthestRun(row["run_id"], when, row["messages"], row["log_end"], row["location"] or "")
+
+    def seen(self, store: StoreArgument) -> Seen:
+        """Return what the last run with messages of this store says of its segments."""
+        return self._seen.get(store.key, {})
 
     def segments(self, store: StoreArgument, run: FurthestRun) -> list[Row]:
         """Return that run's rows of this store's segments."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jobs.audit.copy_at_rest import broker_signs, listing_problems
@@ -25,6 +25,7 @@ from jobs.runtime.output import STORE_FILES
 from schemas.advice import Cause
 from schemas.rows import AuditOutcome, FurthestRun, MappedFile
 from store_io.audit.audit_store import StoreAudit, run_rounds
+from store_io.audit.checks.changed_bytes import Seen
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.base.failed_reads import failed_reads
 from store_io.base.paths import is_uri
@@ -165,6 +166,7 @@ class StoreTask:
     request: the store belongs to no group of copies, and has no time limit.
     furthest: how far earlier audits saw the log reach.
     most_bytes: of the store's files; a larger store is for the driver.
+    seen: what the last run says of its segments.
     bytes_to_read: known once the task has run.
     """
 
@@ -173,6 +175,7 @@ class StoreTask:
     furthest: FurthestRun | None
     info: RunInfo
     most_bytes: int
+    seen: Seen = field(default_factory=dict)
     not_after: float = 0
     bytes_to_read: int = 0
 
@@ -197,6 +200,7 @@ class StoreTask:
         run_rounds([(audit, first)], lambda tasks: [run_task(task) for task in tasks])
         if self.furthest is not None:
             audit.hold_against(self.furthest, self.argument.named, _for_the_driver)
+            audit.hold_bytes_against(self.seen, self.argument.named)
         audit.settle()
         outcome = audit.outcome()
         steps = [run_task(task) for task in steps_tasks(outcome, self.request.location)]
@@ -281,6 +285,7 @@ class SmallStores:
                 past.of(store) if past is not None else None,
                 self._info,
                 self._most_bytes,
+                past.seen(store) if past is not None else {},
             )
             for (number, store), wanted in zip(stores, asked, strict=True)
             if wanted

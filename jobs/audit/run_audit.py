@@ -91,7 +91,7 @@ def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None)
     runner = Runner(started.context, counters.report)
     shown = sys.stderr if asked.progress or asked.progress_json else None
     with Progress(shown, counters, asked.progress_json) as progress:
-        reading = replace(_reading(started, asked, info), past=_past(started, info))
+        reading = replace(_reading(started, asked, info), past=_past(started, info, asked.stores))
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
         copies = FoundCopies(compare=not asked.of_fleet)
         small = SmallStores(runner, progress, info, reading, len(asked.stores)) if wanted is None else None
@@ -307,6 +307,7 @@ def _outcomes_together(
                 if asked.reading.past is not None:
                     past = asked.reading.past.result()
                     one.hold_against(past.of(store), store.named, partial(past.segments, store))
+                    one.hold_bytes_against(past.seen(store), store.named)
                 one.settle()
     compare_replicas(asked.runner, prepared, asked.progress)
     outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
@@ -353,12 +354,12 @@ def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
     return Reading(asked.level, not_after, before, asked.since_run is not None, max_rate=asked.max_rate, since=asked.asked_at)
 
 
-def _past(started: Session, info: RunInfo) -> Future[Furthest]:
-    """Read beside the first round how far each store's log reached in earlier runs. No task waits for the answer."""
+def _past(started: Session, info: RunInfo, stores: Sequence[StoreArgument]) -> Future[Furthest]:
+    """Read beside the first round what earlier runs saw of each store's log. No task waits for the answer."""
     from jobs.tables.delta_tables import Tables
 
     thread = ThreadPoolExecutor(1)
-    past = thread.submit(lambda: Furthest(lambda: Tables(started, info.tables), info.run_id).read())
+    past = thread.submit(lambda: Furthest(lambda: Tables(started, info.tables), info.run_id, stores).read())
     thread.shutdown(wait=False)
     return past
 

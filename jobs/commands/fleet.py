@@ -19,7 +19,7 @@ from jobs.tables import past_runs
 from jobs.tables.past_runs import History, Pages, link_to, micros_of, time_of
 from schemas.finding_codes import Code
 from schemas.rows import LOSS, Row
-from store_io.audit.outcome.safety import Safety
+from store_io.audit.outcome.safety import Safety, is_unsafe
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import GAP_CODES, severity_rank
 from store_io.base.paths import is_uri
@@ -142,6 +142,7 @@ def fleet_view(
         "totals": {
             "stores": len(stores),
             **{kind: safety[kind] for kind in KINDS},
+            "unsafe": sum(safety[kind] for kind in KINDS if is_unsafe(kind)),
             "lost_messages": sum(store["latest"]["lost_messages"] or 0 for store in stores),
             "lost_bytes": sum(store["latest"]["lost_bytes"] or 0 for store in stores),
             "lost_timers": sum(store["lost_timers"] for store in stores),

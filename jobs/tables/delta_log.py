@@ -25,6 +25,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
@@ -139,8 +140,8 @@ class DeltaLog:
         """
         found: list[Row] = []
         for file in of_table(self.uri, lambda: self._live_files(run_id)):
-            rows: list[Row] = of_table(self.uri, partial(self._parquet, file, (RUN_ID.name, *columns)))
-            found += [row for row in rows if run_id in (None, row[RUN_ID.name])]
+            rows: list[Row] = of_table(self.uri, partial(self._parquet, file, (RUN_ID.name, *columns), run_id))
+            found += rows
         return found
 
     def _live_files(self, run_id: str | None) -> list[LiveFile]:
@@ -163,12 +164,19 @@ class DeltaLog:
         low, high = (known.get(key, {}).get(RUN_ID.name) for key in ("minValues", "maxValues"))
         return LiveFile(path, dict(util.getPartitionValues(row)), low, high)
 
-    def _parquet(self, live: LiveFile, columns: Sequence[str]) -> list[Row]:
-        """Return a file's rows with these columns and those of its partition; a missing column is null."""
+    def _parquet(self, live: LiveFile, columns: Sequence[str], run_id: str | None) -> list[Row]:
+        """Return a file's rows with these columns and those of its partition; a missing column is null.
+
+        run_id: if given, the rows of this run alone: only they become objects, as months of many runs lie in one file.
+        """
         file = pq.ParquetFile(self._source(live.path))
         present = [name for name in columns if name in file.schema_arrow.names and name not in live.values]
         own = {name: live.values.get(name) for name in columns if name not in present}
-        return [{**row, **own} for row in file.read(columns=present).to_pylist()]
+        if run_id is None or RUN_ID.name not in present:
+            return [{**row, **own} for row in file.read(columns=present).to_pylist()]
+        groups = [number for number in range(file.num_row_groups) if _may_hold(file.metadata.row_group(number), run_id)]
+        table = file.read_row_groups(groups, columns=present)
+        return [{**row, **own} for row in table.filter(pc.equal(table[RUN_ID.name], run_id)).to_pylist()]
 
     def _source(self, path: str) -> Any:
         """Return what pyarrow opens as a file of the table. path: below the table's folder, or an address."""
@@ -447,3 +455,10 @@ def _is_race(problem: Exception) -> bool:
 def spark_schema(columns: Iterable[Column]) -> StructType:
     """Return the columns as Spark has them."""
     return StructType.fromJson(struct_of(*columns))
+
+
+def _may_hold(group: Any, run_id: str) -> bool:
+    """Say whether a row group of a file may hold rows of the run, by its statistics."""
+    columns = (group.column(number) for number in range(group.num_columns))
+    known = next((column.statistics for column in columns if column.path_in_schema == RUN_ID.name), None)
+    return known is None or not known.has_min_max or known.min <= run_id <= known.max

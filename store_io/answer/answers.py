@@ -63,6 +63,7 @@ class _Facts:
     @property
     def not_whole(self) -> bool:
         shown = any(lack.kind != Lack.OTHER_COPY for lack in self.outcome.not_whole)
+        shown = shown or bool(counted(self.outcome, Code.SEGMENT_CHANGED))
         return self.log_elsewhere or (shown or is_emptied(self.outcome)) and not self.donor_holds_all
 
     @property

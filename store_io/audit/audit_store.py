@@ -16,6 +16,7 @@ from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, Row, SegmentSummary
 from store_io.audit.checks.all_checks import run_checks
 from store_io.audit.checks.broker_start import broker_findings
+from store_io.audit.checks.changed_bytes import FirstRead, Seen, changed_findings, first_reads
 from store_io.audit.checks.emptied import shows_a_store, shrunk_findings
 from store_io.audit.open_copy import open_copy
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome
@@ -78,6 +79,7 @@ class StoreAudit:
     failed: bool = False
     first: list[Task] = field(default_factory=list)  # the first round, for a runner of many stores
     furthest: FurthestRun | None = None  # of earlier audits; known once the store was read
+    held: Mapping[str, FirstRead] = field(default_factory=dict)  # earlier readings of its segments
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it, once its copies were compared
     bytes_compared: int = 0  # read once more for that
     beside: OpenedCopy | None = None  # the copy as another audit has opened it, which looks for changes and at the index
@@ -181,6 +183,12 @@ class StoreAudit:
         if not self.failed:
             self.findings += shrunk_findings(self.evidence, furthest, named, segments_before)
 
+    def hold_bytes_against(self, seen: Seen, named: bool) -> None:
+        """Add the findings of segments whose bytes changed under the same time. See `changed_bytes`."""
+        if not self.failed:
+            self.held = first_reads(self.evidence, seen, named)
+            self.findings += changed_findings(self.evidence, self.held)
+
     def settle(self) -> None:
         """End the audit of a folder that is no store and shows no sign of having been one. It could not be audited."""
         if not self.failed and self.copy.no_store and not self.copy.log_place.asked and not shows_a_store(self.findings):
@@ -208,7 +216,7 @@ class StoreAudit:
         if self.failed:
             out = failed_outcome(self.request, self.gaps.faults)
         else:
-            judged = Judgement(self.findings, self.gaps, self.furthest, self.replicas)
+            judged = Judgement(self.findings, self.gaps, self.furthest, self.held, self.replicas)
             out = (store_outcome if self.beside is None else start_outcome)(self.evidence, judged)
             out.bytes_read += self.bytes_compared
             out.replica_group = self.request.replica_group

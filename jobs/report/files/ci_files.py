@@ -11,6 +11,7 @@ from jobs.report.texts.run_words import exit_meaning
 from jobs.report.texts.safety_text import SHORT
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from schemas.advice import exit_code_of
+from store_io.audit.outcome.safety import Safety, is_unsafe
 from store_io.base.exit_codes import CONSISTENT, SEVERITIES, rank
 
 ROWS = 500  # a summary page has its limits
@@ -29,6 +30,7 @@ _GAUGES = (
     ),
     ("complete", "1 if all of the store was read and is modelled, else 0.", "complete"),
     ("starts", "1 if the release would start on this copy, 0 if it would refuse; absent where that is not known.", "starts"),
+    ("unsafe", "1 if the copy is not safe to start, as the pages count it, else 0; absent where that is not known.", "safety"),
     ("lost_messages", "Valid messages of the copy that consumers would not get after a start.", "lost_messages"),
     ("lost_bytes", "Bytes of the messages that consumers would not get after a start.", "lost_bytes"),
     (
@@ -40,6 +42,11 @@ _GAUGES = (
         "earlier_messages",
         "Valid messages of this store in the earlier audit that saw its log reach furthest; absent without one.",
         "earlier_messages",
+    ),
+    (
+        "changed_segments",
+        "CommitLog segments whose bytes are not those that an earlier audit read under the same modification time.",
+        "changed_segments",
     ),
     ("lacks_messages", "Messages that other copies of its replica group hold and this one lacks.", "lacks_messages"),
     ("diverged", "1 if another copy of its group holds other messages at the same physical offsets, else 0.", "diverged"),
@@ -219,6 +226,8 @@ def _value(store: Row, key: str) -> Any:
     """
     if key == "earlier_messages":
         return (store.get("earlier") or {}).get("messages")
+    if key == "safety":
+        return None if store["safety"] == Safety.UNKNOWN else is_unsafe(store["safety"])
     return None if key.startswith("lost_") and not store.get("starts") else store.get(key)
 
 

@@ -13,10 +13,11 @@ from typing import Any
 from jobs.report.files.json_text import document, document_parts
 from jobs.report.texts.commands import words_of
 from jobs.report.texts.next_steps import ShownStep, shown_steps
+from schemas.finding_codes import Code
 from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
 from store_io.answer.answers import answer_of
-from store_io.audit.outcome.safety import decide, is_emptied, lacks_of, lost_of
+from store_io.audit.outcome.safety import counted, decide, is_emptied, lacks_of, lost_of
 from store_io.base.exit_codes import SEVERITIES, of_run
 from store_io.wording.gaps import gap_rows
 from store_io.wording.steps import next_text
@@ -100,6 +101,7 @@ def _store(outcome: AuditOutcome, run: RunInfo, words: Sequence[str]) -> Row:
         "lost_bytes": size,
         "missing_messages": outcome.missing.get("messages"),
         "missing_at_least": outcome.missing.get("at_least"),
+        "changed_segments": counted(outcome, Code.SEGMENT_CHANGED) if outcome.complete or outcome.segments else None,
         "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
         "earlier": outcome.furthest and {name: getattr(outcome.furthest, name) for name in _EARLIER},
         "lacks_messages": lacks if outcome.replicas else None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jobs.report.pages.page import SEVERITY_STYLE, TOOLS_FROM, View, page, style_of
 from jobs.report.texts.history_text import answer_text
 from jobs.report.texts.run_words import EXIT_CODES, store_title
-from jobs.report.texts.safety_text import KINDS, SHAPE_OF, SHORT, headline_of_all
+from jobs.report.texts.safety_text import KINDS, SHAPE_OF, SHORT, headline_of_all, lost_style
 from schemas.answer import Answer
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
@@ -33,8 +33,11 @@ def fleet_html(view: Row) -> Iterator[str]:
     totals = view["totals"]
     stores = [_store(place, store) for place, store in enumerate(view["stores"])]
     worst = stores[0]["safety"] if stores else Safety.SAFE
+    lost, unknown = totals["lost_messages"] or totals["lost_timers"], sum(not store["latest"]["starts"] for store in stores)
     shown: View = {
         "title": "RocketMQ store audits",
+        "lost_style": lost_style(bool(lost), unknown, totals),
+        "not_known": unknown,
         **{name: view[name] for name in ("totals", "tables", "since", "not_audited_since", "runs", "made_at")},
         "shape": SHAPE_OF[worst],
         "style": stores[0]["style"] if stores else style_of(worst, 0),

@@ -65,7 +65,6 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     lost = sum(store.lost_messages for store in stores)
     timers = sum(store.lost_timers for store in stores)
     unknown = sum(not store.starts for store in stores)
-    unsound = kinds[Safety.GONE] or kinds[Safety.DIVERGED] or kinds[Safety.LACKS]
     assumed = assumed_words(outcomes)
     code = of_run((o.exit_code for o in outcomes), run.problems)
     conditions = [judgement.condition for _, judgement in judged if judgement.condition]
@@ -87,7 +86,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "losing": sum(1 for store in stores if store.lost_messages),
         "not_known": unknown,
         "lost_timers": timers,
-        "lost_style": "c-stop" if lost or timers else "" if unsound or unknown else "c-safe",
+        "lost_style": answers.lost_style(bool(lost or timers), unknown, kinds),
         "counts": _counts(outcomes),
         "notes": note_kinds(outcomes),
         "bytes_read": sum(outcome.bytes_read for outcome in outcomes),

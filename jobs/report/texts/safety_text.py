@@ -18,6 +18,7 @@ from store_io.audit.outcome.safety import (
     Decision,
     Safety,
     Start,
+    changed_alone,
     config_entries_lost,
     config_losses,
     config_unknown,
@@ -30,6 +31,7 @@ from store_io.audit.outcome.safety import (
     entries_lost_clauses,
     has_other_losses,
     is_damaged,
+    is_unsafe,
     lacks_of,
     lost_of,
     mended_by_a_start,
@@ -296,6 +298,10 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return f"A start loses no message, but a rebuild is needed: {_most_differing(outcome)}", why
         case Start.MISSING:
             return f"{_already(outcome, 'missing from this copy already')}; a start loses none of the others", _FIND_THEM
+        case Start.DAMAGED if changed_alone(outcome):
+            segments = count_text(counted(outcome, Code.SEGMENT_CHANGED), "segment")
+            head = f"Bytes of {segments} changed since an earlier audit, under the same modification time"
+            return f"{head}; a start makes nothing worse", _LOOK_AT_BYTES
         case Start.DAMAGED if outcome.missing:
             return f"{_already(outcome, 'already damaged in this copy')}; a start makes nothing worse", _ALWAYS_THE_SAME[start][1]
         case Start.CONFIG_LOST:
@@ -355,6 +361,10 @@ def _not_judged(names: Sequence[str]) -> Iterator[str]:
 _FIND_THEM = (
     "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these messages"
     " back: look for them in another copy of the same broker first.",
+)
+_LOOK_AT_BYTES = (
+    "A broker never writes there again: a disk or the copying changed them, or somebody who put the time back. Which bytes are"
+    " right only another copy can say.",
 )
 _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
     Start.NO_MESSAGE_LEFT: (
@@ -433,14 +443,18 @@ def verdict_alone(outcome: AuditOutcome) -> str:
 def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:
     """Return the answer for so many stores together. kinds: how many there are of each kind of answer."""
     of_all = f"of {count_text(stores, 'store')}"
-    unsafe = kinds[Safety.STOP] + kinds[Safety.GONE] + kinds[Safety.REFUSES]
-    lacking, damaged = kinds[Safety.DIVERGED] + kinds[Safety.LACKS], kinds[Safety.CARE]
+    unsafe = sum(kinds[safety] for safety in Safety if is_unsafe(safety))
+    lacking, damaged, unknown = kinds[Safety.DIVERGED] + kinds[Safety.LACKS], kinds[Safety.CARE], kinds[Safety.UNKNOWN]
+    as_master = f"; {lacking:,} not as master" if lacking else ""
+    others = (f"; {unknown:,} not known" if unknown else "") + as_master
     if unsafe:
-        return f"{unsafe:,} {of_all} {'is' if unsafe == 1 else 'are'} not safe to start"
+        return f"{unsafe:,} {of_all} {'is' if unsafe == 1 else 'are'} not safe to start{others}"
     if damaged:
-        return f"{damaged:,} {of_all} {'is' if damaged == 1 else 'are'} already damaged; a start makes nothing worse"
-    if kinds[Safety.UNKNOWN]:
-        return f"For {kinds[Safety.UNKNOWN]:,} {of_all} it is not known whether a start is safe"
+        return (
+            f"{damaged:,} {of_all} {'is' if damaged == 1 else 'are'} already damaged{others or '; a start makes nothing worse'}"
+        )
+    if unknown:
+        return f"For {unknown:,} {of_all} it is not known whether a start is safe{as_master}"
     if stores and kinds[Safety.SAFE] == stores:
         return "All stores are safe to start" if stores > 1 else "The store is safe to start"
     if kinds[Safety.DIVERGED]:
@@ -450,6 +464,14 @@ def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:
         lacks, its, it = ("lacks", "its", "it") if lacking == 1 else ("lack", "their", "them")
         return f"{lacking:,} {of_all} {lacks} messages of {its} group: do not start {it} as master"
     return "No start loses a message, but some stores need care" if stores > 1 else "A start loses no message"
+
+
+def lost_style(lost: bool, unknown: int, kinds: Mapping[str, int]) -> str:
+    """Return the style of what starts would lose: green only if every store is safe in that. unknown: stores of unknown loss."""
+    if lost:
+        return "c-stop"
+    unsound = unknown or any(kinds[safety] for safety in Safety if is_unsafe(safety) or safety in (Safety.DIVERGED, Safety.LACKS))
+    return "" if unsound else "c-safe"
 
 
 def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:

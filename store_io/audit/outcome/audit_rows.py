@@ -6,8 +6,9 @@ Each row has a subject, whose fields and parts the columns name in `of` (`schema
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ from schemas.rows import (
     SegmentSummary,
 )
 from schemas.tables import INDEX_FILES, QUEUES, SEGMENTS
+from store_io.audit.checks.changed_bytes import FirstRead
 from store_io.base.packed import keys_of, packed, weight_of_row
 from store_io.base.ranges import total, union
 from store_io.broker.prediction import BrokerQueue
@@ -57,6 +59,7 @@ class _Segment:
     findings: None if the file was not read and none is on it.
     scan, stop, contents: what reading all its bytes has shown; None if this run has not.
     known: the earlier run that has, if the file is unchanged since.
+    first: the first run that has, with this modification time.
     """
 
     path: str
@@ -71,6 +74,7 @@ class _Segment:
     broker_reads: bool | None
     scan: SegmentSummary | None = None
     known: EarlierSegment | None = None
+    first: FirstRead | None = None
 
     @property
     def stop(self) -> BrokerStop | None:
@@ -101,8 +105,10 @@ class _Contents:
 _OF_ITS_BYTES = ("findings", *SEGMENTS.of_parts("scan", "stop", "contents"))
 
 
-def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
-    """Return one row per CommitLog file, by name."""
+def segment_rows(
+    evidence: Evidence, findings: Sequence[Finding], held: Mapping[str, FirstRead] = MappingProxyType({})
+) -> list[Row]:
+    """Return one row per CommitLog file, by name. held: as `changed_bytes.first_reads` gives it."""
     p = evidence.prediction
     loaded = {f.path: i for i, f in enumerate(evidence.copy.loaded.segments)}
     wrote = {f.file.path: f.wrote for f in p.after_load.log} if p is not None and p.after_load is not None else {}
@@ -113,7 +119,7 @@ def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     def of_file(path: str, base_offset: int, size: int, **more: Any) -> _Segment:
         entry = evidence.copy.listing.get(path)
         modified_ns, found = entry.mtime_ns if entry else None, blamed[path] if more.get("scan") else blamed[path] or None
-        return _Segment(path, base_offset, size, modified_ns, found, wrote.get(path), **more)
+        return _Segment(path, base_offset, size, modified_ns, found, wrote.get(path), first=held.get(path), **more)
 
     rows = [
         SEGMENTS.row(

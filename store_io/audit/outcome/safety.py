@@ -229,6 +229,11 @@ AT_ODDS = (Code.MESSAGES_NOT_READ, Code.IDENTITY_DIFFERS, Code.COMPACTED_TOPIC_U
 OF_ANY_RELEASE = (Safety.GONE, Safety.DIVERGED, Safety.LACKS, Safety.EMPTY)
 
 
+def is_unsafe(safety: str) -> bool:
+    """Say whether a store with this answer counts as not safe to start, on every page and in the metrics."""
+    return safety in (Safety.STOP, Safety.GONE, Safety.REFUSES)
+
+
 @dataclass(frozen=True)
 class Decision:
     """The answer to whether a copy may be started, with its reasons.
@@ -333,6 +338,11 @@ def differs_alone(outcome: AuditOutcome) -> bool:
 def tables_behind(outcome: AuditOutcome) -> list[str]:
     """Return a clause for each table of config/ that is newer in another copy of the group."""
     return [f.message for f in outcome.findings if f.code == Code.COPY_IS_BEHIND and f.file != COMMITLOG]
+
+
+def changed_alone(outcome: AuditOutcome) -> bool:
+    """Say whether the only losses are bytes that changed under the same modification time."""
+    return {f.code for f in outcome.findings if f.severity == LOSS} == {Code.SEGMENT_CHANGED}
 
 
 def is_damaged(outcome: AuditOutcome) -> bool:

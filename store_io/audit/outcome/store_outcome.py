@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
+from store_io.audit.checks.changed_bytes import FirstRead
 from store_io.audit.checks.emptied import log_end
 from store_io.audit.checks.missing_messages import missing_messages
 from store_io.audit.checks.repaired_store import kept_by_repair
@@ -85,12 +86,14 @@ class Judgement:
     """The checks' answer to the evidence, and the findings that others have added since.
 
     findings: as they were made, without the catalogue's additions.
+    held: as `changed_bytes.first_reads` gives it.
     replicas: the group as replicas.json has it.
     """
 
     findings: Sequence[Finding]
     gaps: Gaps
     furthest: FurthestRun | None = None
+    held: Mapping[str, FirstRead] = field(default_factory=dict)
     replicas: Row = field(default_factory=dict)
 
 
@@ -124,7 +127,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.loss = loss_rows(evidence.loss)
     for kind in KINDS:
         kind.add_to_outcome(evidence, out)
-    out.segments = segment_rows(evidence, judged.findings)
+    out.segments = segment_rows(evidence, judged.findings, judged.held)
     out.queues = queue_rows(evidence, judged.findings)
     out.index_files = index_rows(evidence, judged.findings)
     _count_messages(evidence, out)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from schemas.finding_codes import Code
 from schemas.rows import DEFAULT, DOUBT, NAMED, TAKEN, AuditOutcome
-from store_io.audit.checks import emptied
+from store_io.audit.checks import changed_bytes, emptied
 from store_io.audit.checks.repaired_store import repair_note
 from store_io.audit.outcome.safety import (
     Start,
     as_master,
+    changed_alone,
     config_losses,
     config_unknown,
     counted,
@@ -44,7 +45,11 @@ def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
     """Return (the premises with which the verdict begins, the verdict itself). All else is set in the outcome."""
     broker = outcome.plan["broker"]
     without_log = emptied.verdict(outcome)
-    sentence = without_log + _start_without_log(outcome) if without_log else _verdict(outcome) + emptied.verdict_addition(outcome)
+    sentence = (
+        without_log + _start_without_log(outcome)
+        if without_log
+        else _verdict(outcome) + emptied.verdict_addition(outcome) + changed_bytes.verdict_addition(outcome)
+    )
     for code in (Code.QUEUES_COPIED_LATER, Code.LIVE_COPY, Code.STORES_MERGED):  # the cause of what follows
         for finding in (f for f in outcome.findings if f.code == code):
             sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
@@ -136,6 +141,8 @@ def _by_itself(outcome: AuditOutcome) -> str:
     entries = entries_lost(outcome)
     if sentence:
         return f"{sentence}; it would begin without {entries} that this copy shows" if entries else sentence
+    if not entries and start == Start.DAMAGED and changed_alone(outcome):
+        return f"RocketMQ {release} would start and lose no valid message"
     if not entries and start in (Start.CUTS, Start.NO_MESSAGE_LEFT, Start.MISSING, Start.DAMAGED):
         return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
     lost_config = [*topics_lost(outcome), *config_losses(outcome), *tables_behind(outcome)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,27 @@ def test_an_emptied_copy_is_told_every_night(spark_session: Session, tmp_path: P
     nights.copy(60)  # the copy is there again
     back = nights.night("n6")
     assert (back["code"], back["told"], back["emptied"]) == (0, [], False)
+
+
+def test_bytes_that_changed_under_the_same_time_are_told_every_night(spark_session: Session, tmp_path: Path) -> None:
+    nights = Nights(spark_session, tmp_path)
+    nights.copy(60)
+    assert [nights.night(run)["code"] for run in ("n1", "n2")] == [0, 0]
+    path = sorted((nights.store / "commitlog").iterdir())[1]
+    whole, times = path.read_bytes(), path.stat()
+
+    def put(data: bytes) -> None:
+        path.write_bytes(data)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    put(whole[:55] + bytes([whole[55] ^ 1]) + whole[56:])  # the born host's port: no other check looks at it
+    for run in ("n3", "n4"):
+        changed = nights.night(run)
+        (finding,) = [json.loads(line) for line in nights.files[1].splitlines()]
+        assert (finding["code"], finding["severity"], "run n1 read" in finding["message"]) == ("segment_changed", "loss", True)
+        assert (changed["code"], changed["changed_segments"], changed["answer"]) == (20, 1, "copy_again")
+    put(whole)
+    assert nights.night("n5")["code"] == 0
 
 
 def test_a_repeated_run_ignores_what_it_saw_itself_and_what_came_later(spark_session: Session, tmp_path: Path) -> None:

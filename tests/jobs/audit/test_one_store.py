@@ -23,6 +23,7 @@ from jobs.tasks.runner import Runner
 from schemas.advice import Cause, Gap
 from schemas.rows import FurthestRun
 from store_io.audit.audit_store import run_local
+from store_io.audit.checks.changed_bytes import FirstRead, SeenSegment
 from store_io.broker.releases import KNOWN_RELEASES
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import read_plan
@@ -125,12 +126,22 @@ class _Past:
         self.asked += 1
         return []
 
+    def seen(self, store: StoreArgument) -> dict[str, SeenSegment]:
+        """Of one store other bytes of its first segment."""
+        first = Path(store.path) / f"commitlog/{0:020}"
+        if store.name != "s1" or not first.exists():
+            return {}
+        time = first.stat().st_mtime_ns
+        return {f"commitlog/{0:020}": SeenSegment(time, "before", False, 1000, FirstRead("before", "before"))}
+
 
 def test_what_an_earlier_run_saw_counts(stores: list[StoreArgument], tmp_path: Path) -> None:
     past, seen = Future[Any](), _Past()
     past.set_result(seen)
     unnamed = [replace(store, named=store.name != "s0") for store in stores]
     runner = assert_equal_either_way(unnamed, tmp_path, reading=Reading(past=past))
+    found = [json.loads(line) for line in (tmp_path / "whole" / "s1" / "findings.jsonl").read_text().splitlines()]
+    assert [one["expected"] for one in found if one["code"] == "segment_changed"] == ["before"]
     assert runner.ran["SegmentTask"] == 1 and seen.asked == 2, "the first store is for the driver: it asks for rows of tables"
 
 

@@ -79,7 +79,7 @@ def test_the_unsafe_copies_come_first() -> None:
     assert view["stores"][5]["why"] == "no file of 0 bytes"
     assert view["totals"] == {
         "stores": 11, "stop": 2, "gone": 1, "unknown": 1, "refuses": 1, "diverged": 1, "lacks": 1, "care": 1, "rebuild": 1,
-        "empty": 1, "safe": 1, "lost_messages": 312, "lost_bytes": 0, "lost_timers": 0,
+        "empty": 1, "safe": 1, "unsafe": 4, "lost_messages": 312, "lost_bytes": 0, "lost_timers": 0,
     }  # fmt: skip
     assert [run["exit_code"] for run in view["stores"][-1]["trend"]] == [20, 0]
     assert (view["runs"], view["not_audited_since"]) == (2, [{"store": "old", "name": "old", "last": "2026-11-17T11:06:40Z"}])

@@ -216,6 +216,16 @@ def already_damaged() -> AuditOutcome:
     return outcome
 
 
+def changed() -> AuditOutcome:
+    """A store with a segment whose bytes changed under the same modification time."""
+    outcome = clean()
+    outcome.name, outcome.exit_code, outcome.counts = "turned", 20, {"loss": 1}
+    outcome.verdict = "RocketMQ 5.3.3 would start and lose no valid message; its bytes are not those that run r1 read"
+    file = f"commitlog/{0:020}"
+    outcome.findings = [_found("segment_changed", file, "loss", "not those of r1", expected="d1", actual="d2")]
+    return outcome
+
+
 def not_audited() -> AuditOutcome:
     """A store that could not be opened."""
     gap = Gap(Cause.NOT_A_STORE, values=(f"/copies/{HOSTILE}: no commitlog folder",))
@@ -366,7 +376,7 @@ def hostile_outcome(name: str) -> AuditOutcome:
 
 def every_kind() -> list[AuditOutcome]:
     """Outcomes of every kind and code, alone and as copies that lack messages of their group."""
-    made = (clean, already_damaged, damaged, not_audited, refused, empty, emptied, shrunk)
+    made = (clean, already_damaged, changed, damaged, not_audited, refused, empty, emptied, shrunk)
     alone = [make() for make in (*made, rebuild)]
     return alone + [behind(replace(make(), name=f"{make().name}-{parted}"), parted) for make in made for parted in (False, True)]
 

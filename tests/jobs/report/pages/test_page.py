@@ -112,5 +112,5 @@ def test_no_worse_code_stands_below_a_better_one_nor_in_a_milder_colour() -> Non
     badges = [badge["class"].split("c-")[1] for badge in page.all("span") if "badge" in badge.get("class", "")]
     assert badges == colours
     scarred = index_of([samples.clean(), samples.not_audited(), samples.already_damaged()])
-    assert "1 of 3 stores is already damaged; a start makes nothing worse" in scarred.text
+    assert "1 of 3 stores is already damaged; 1 not known" in scarred.text
     assert [a["href"] for a in scarred.all("a")] == [f"{name}/report.html" for name in ("scarred", "gone", "calm")]
