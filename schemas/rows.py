@@ -231,6 +231,9 @@ class SegmentSummary:
     lmq_faults: list[tuple[int, str]] = field(default_factory=list)
     timers: np.ndarray | None = None  # timer messages and their copies (`kinds.timers.timer_records`), where they were asked for
     timers_dropped: int = 0  # of them beyond the bound
+    delayed: np.ndarray | None = (
+        None  # messages of delay levels (`kinds.delays.delay_runs`), unless nobody asked or there are too many
+    )
     # by other rules, in the order of `SegmentTask.others`; None where such a walk needs a scan of its own
     others: list[OtherWalk | None] = field(default_factory=list)
     problem: Gap | None = None  # the file could not be read, or changed underneath; everything else is then void

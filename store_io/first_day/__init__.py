@@ -2,5 +2,5 @@
 
 * `first_day`: all parts together; `plan_section`: as plan.json has it.
 * `retention`: segments that are deleted. `timers`, `delays`: what is delivered. `transactions`: half messages that are given up.
-* `registration`: whether the broker ever registers.
+* `registration`: whether the broker ever registers. `role`: whether it does what a master does.
 """

@@ -14,7 +14,7 @@ import numpy as np
 from schemas.first_day import StartMoment, TransactionsOfDay
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.day_settings import day_settings
-from store_io.first_day.registration import registers
+from store_io.first_day.role import is_master
 from store_io.kinds.transactions.half_kind import TRANSACTIONS, HalfQueues
 from store_io.kinds.transactions.half_rows import NO_IMMUNITY
 from store_io.model.evidence import Evidence
@@ -48,7 +48,7 @@ def transactions(evidence: Evidence, moment: StartMoment) -> TransactionsOfDay |
     numbers, decided = queues.rows.halves["queue_offset"], queues.rows.operations["half"]
     undecided = ~np.isin(numbers, decided)
     moved = np.zeros(len(numbers), bool)
-    if not _is_slave(rules) and registers(evidence) is not False:
+    if is_master(evidence):
         settings = day_settings(evidence.request.broker_conf, rules)
         reserved = settings["fileReservedTime"] * HOUR_MS
         now = moment.at_ms + _interval(rules)
@@ -56,12 +56,6 @@ def transactions(evidence: Evidence, moment: StartMoment) -> TransactionsOfDay |
             queues, _Limits(now, reserved, int(rules.value("transactionCheckMax")), settings["transactionTimeOut"])
         ).moved()
     return TransactionsOfDay(int(moved.sum()), int((undecided & ~moved).sum()))
-
-
-def _is_slave(rules: BrokerRules) -> bool:
-    """Say whether the role stays that of a slave: with a controller, or DLedger, an election decides."""
-    elected = rules.controller_mode or bool(rules.value("enableDLegerCommitLog"))
-    return not elected and rules.is_slave
 
 
 def _interval(rules: BrokerRules) -> int:

@@ -8,6 +8,7 @@
 * `rocksdb_tables`: index and transactions in rocksdbstore/.
 * `timers`: the timer log, its wheel and its checkpoint, and timers in rocksdbstore/.
 * `transactions`: half messages that a started broker's first check looks at.
+* `delays`: messages of delay levels, as entries and as messages.
 * `checkpoint`: the store's checkpoint.
 * `config`: the files below config/.
 * `dledger`: the log of a DLedger group.

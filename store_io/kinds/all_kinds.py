@@ -19,6 +19,7 @@ from store_io.kinds.config.not_copied import config_not_copied
 from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.epoch_findings import epoch_findings
 from store_io.kinds.controller.identity_names import identity_names
+from store_io.kinds.delays.delay_kind import DELAYS
 from store_io.kinds.dledger.ledger_checks import entry_chain, ledger_index, ledger_terms
 from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.index.index_kind import INDEX
@@ -76,6 +77,7 @@ ROOMS = (
     Room(CONTROLLER, checks=(epoch_findings, identity_names)),
     Room(TIMERS, checks=(timer_findings, timer_entry_findings), not_judged=timers_not_judged),
     Room(TRANSACTIONS),
+    Room(DELAYS),
     Room(TABLES, checks=(rocksdb_tables, passed_over, unnamed_tables), not_judged=tables_not_judged),
 )
 KINDS = tuple(room.kind for room in ROOMS)

@@ -24,7 +24,7 @@ from store_io.log.scan.segment_scan import SegmentTask
 Asked = Sequence[Sequence[Task]]  # by audit
 
 # Of a segment's task: what may differ where one scan serves several audits.
-_OF_ONE_AUDIT = frozenset({"rules", "cuts", "index_marks", "timers", "lmq", "others"})
+_OF_ONE_AUDIT = frozenset({"rules", "cuts", "index_marks", "timers", "delays", "lmq", "others"})
 
 
 @dataclass
@@ -66,7 +66,11 @@ class _Scan:
             tuple(sorted(everywhere)),
         )
         return replace(
-            self.task, cuts=joined, others=self.others, timers=next(filter(None, (task.timers for task in tasks)), None)
+            self.task,
+            cuts=joined,
+            others=self.others,
+            timers=next(filter(None, (task.timers for task in tasks)), None),
+            delays=next(filter(None, (task.delays for task in tasks)), None),
         )
 
 
@@ -162,6 +166,8 @@ def _own_part(result: Any, number: int, task: SegmentTask) -> Any:
     own = by_own_rules(summary) if number == 0 or summary.problem else by_other_rules(summary, number - 1)
     if own is not None and task.timers is None:
         own = replace(own, timers=None, timers_dropped=0)
+    if own is not None and task.delays is None:
+        own = replace(own, delayed=None)
     return own
 
 

@@ -15,6 +15,7 @@ from store_io.broker.settings.known_keys import reads
 
 DAY_DEFAULTS: dict[str, Any] = {
     "fileReservedTime": 72,  # hours
+    "timerStopEnqueue": False,
     "transactionTimeOut": 6000,
 }
 

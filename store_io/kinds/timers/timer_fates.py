@@ -103,12 +103,13 @@ class Fates:
 class MessageFates:
     """The messages below the cut, and for each fate which of them share it.
 
-    out: the delivery times; phy: the physical offsets.
+    out: the delivery times; phy: the physical offsets; offset: those in the queue.
     """
 
     identity: np.ndarray
     out: np.ndarray
     phy: np.ndarray
+    offset: np.ndarray
     fates: Mapping[str, np.ndarray]
 
     def counts(self) -> Fates:
@@ -143,12 +144,11 @@ def fates_of(rows: np.ndarray, units: np.ndarray, state: TimerState) -> MessageF
     message = kept & ~copies & ~deletes & (rows["out_time"] >= 0)
     if not message.any():
         nothing = np.zeros(0, np.int64)
-        return MessageFates(nothing, nothing, nothing, dict.fromkeys(("waiting", "again", *LOST), np.zeros(0, bool)))
+        return MessageFates(nothing, nothing, nothing, nothing, dict.fromkeys(("waiting", "again", *LOST), np.zeros(0, bool)))
     left = positions < state.log_end
-    keyed = positions < 0
-    read_time = np.where(keyed, state.entry_read_time, state.read_time)
-    to_come, found = left & (times >= read_time), keyed | state.reach.found(times, positions)
-    to_fire, unfound = phy_offsets[to_come & found], phy_offsets[to_come & ~found]
+    read_time = np.where(positions < 0, state.entry_read_time, state.read_time)
+    to_come, fires = left & (times >= read_time), firing(units, state)
+    to_fire, unfound = phy_offsets[fires], phy_offsets[to_come & ~fires]
     fired = phy_offsets[left & (times < read_time - MARGIN_MS)]
     any_unit = phy_offsets[left]
     phy, identity = rows["phy_offset"][message], rows["identity"][message]
@@ -176,7 +176,16 @@ def fates_of(rows: np.ndarray, units: np.ndarray, state: TimerState) -> MessageF
         "unreached": unreached,
         "no_unit": no_unit,
     }
-    return MessageFates(identity, out, phy, fates)
+    return MessageFates(identity, out, phy, offset, fates)
+
+
+def firing(units: np.ndarray, state: TimerState) -> np.ndarray:
+    """Say which of these units a start finds and has still to deliver, as long as the clock takes none."""
+    positions, times = units["position"], units["time"]
+    keyed = positions < 0
+    to_come = (positions < state.log_end) & (times >= np.where(keyed, state.entry_read_time, state.read_time))
+    found: np.ndarray = to_come & (keyed | state.reach.found(times, positions))
+    return found
 
 
 def _count(identity: np.ndarray, out: np.ndarray, chosen: np.ndarray) -> TimerCount:

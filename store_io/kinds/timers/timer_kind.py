@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from schemas.first_day import StartMoment
 from schemas.rows import AuditOutcome, Row
 from store_io.base.tasks import Task
+from store_io.broker.settings.day_settings import day_settings
 from store_io.kinds.queues.queue_kind import QUEUES
+from store_io.kinds.timers.due_timers import StartClock
 from store_io.kinds.timers.timer_files import TimerParts, timer_parts
 from store_io.kinds.timers.timer_part import TimerPart, TimerPartTask, TimerResults, with_timers
 from store_io.kinds.timers.timer_records import TimerCollector
@@ -20,9 +23,11 @@ from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening, Refusals
 from store_io.model.opened_copy import OpenedCopy
+from store_io.model.start_moment import start_moment
 
 TIMERS_TOGETHER = 500_000  # of them in one task
 MAX_TIMER_PARTS = 64  # each reads the log once more
+FIRST_CLEANING_MS = 60_000  # from a start to the first retention; a DLedger log is cleaned at once
 MAX_TIMERS = 400_000  # timer messages and copies of a store, and units, that the driver holds
 
 
@@ -103,7 +108,9 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
             return []
         scans = tuple(part_scan(base, s.path, s.base_offset, s.size) for s in found)
         known = view.parts.files, view.database, view.log, view.precision, view.state
-        return [TimerPartTask(scans, *known, part, count, evidence.request.not_after) for part in range(count)]
+        start = start_moment(evidence, evidence.request.start)
+        clock = start_clock(evidence, start) if start is not None else None
+        return [TimerPartTask(scans, *known, part, count, evidence.request.not_after, clock) for part in range(count)]
 
     def take(self, found: TimerResults, result: object) -> None:
         if isinstance(result, TimerFiles):
@@ -140,3 +147,19 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
 
 
 TIMERS = Timers()
+
+
+def start_clock(evidence: Evidence, moment: StartMoment) -> StartClock:
+    """Return what goes by the clock of a start."""
+    rules, parts = evidence.copy.rules, evidence.copy[TIMERS].parts
+    table = parts.table if parts is not None else None
+    return StartClock(
+        moment.at_ms,
+        rules.timer_precision,
+        rules.timer_roll_slots,
+        moment.at_ms + (0 if rules.value("enableDLegerCommitLog") else FIRST_CLEANING_MS),
+        keyed=table is not None,
+        read_keyed=table is None or table.read_time is not None,
+        takes=not day_settings(evidence.request.broker_conf, rules)["timerStopEnqueue"],
+        delivers=not evidence.copy[TIMERS].idle,
+    )

@@ -14,6 +14,7 @@ import numpy as np
 from schemas.advice import Gap
 from schemas.rows import MappedFile, SegmentSummary
 from store_io.base.errors import StoreError
+from store_io.kinds.timers.due_timers import DueTimers, StartClock, due_timers
 from store_io.kinds.timers.timer_fates import Fates, TimerState, fates_of
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
 from store_io.kinds.timers.timer_table import NO_ENTRIES, TimerEntries, timer_entries
@@ -35,7 +36,7 @@ class TimerPart:
     """The result of one task, or of all together.
 
     entry_faults: those of entries in RocksDB.
-    fates: None if no start is predicted.
+    fates: None if no start is predicted. due: None if no moment of a start is named, too.
     """
 
     faults: UnitFaults = field(default_factory=UnitFaults)
@@ -43,6 +44,7 @@ class TimerPart:
     bytes_read: int = 0
     problem: Gap | None = None
     entry_faults: UnitFaults = field(default_factory=UnitFaults)
+    due: DueTimers | None = None
 
     def __add__(self, other: TimerPart) -> TimerPart:
         fates = self.fates + other.fates if self.fates is not None and other.fates is not None else None
@@ -52,6 +54,7 @@ class TimerPart:
             self.bytes_read + other.bytes_read,
             self.problem or other.problem,
             self.entry_faults + other.entry_faults,
+            self.due + other.due if self.due is not None and other.due is not None else None,
         )
 
 
@@ -86,6 +89,7 @@ class TimerPartTask:
     files: of the timer log.
     database: of timers in RocksDB.
     state: the facts by which a start decides; None: unknown.
+    clock: of the start; None: no moment is named.
     """
 
     scans: tuple[SegmentTask, ...]
@@ -97,6 +101,7 @@ class TimerPartTask:
     part: int
     parts: int
     not_after: float = 0
+    clock: StartClock | None = None
 
     @property
     def store(self) -> int:
@@ -140,8 +145,14 @@ class TimerPartTask:
         cut = (self.state.truncate_at, self.state.log_end) if self.state is not None else None
         faults = unit_faults(np.concatenate(own), messages, self.log, self.precision, cut)
         wrong = entry_faults(np.concatenate(entries), messages, self.log, cut[0] if cut is not None else None)
-        fates = fates_of(rows, np.concatenate(leading), self.state).counts() if self.state is not None else None
-        return TimerPart(faults, fates, read + sum(file.size for file in self.files), entry_faults=wrong)
+        found = TimerPart(faults, None, read + sum(file.size for file in self.files), entry_faults=wrong)
+        if self.state is not None:
+            units = np.concatenate(leading)
+            fates = fates_of(rows, units, self.state)
+            found.fates = fates.counts()
+            if self.clock is not None:
+                found.due = due_timers(fates, units, self.state, self.clock, [scan.base_offset for scan in self.scans])
+        return found
 
 
 class PartSink:

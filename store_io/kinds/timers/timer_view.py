@@ -6,6 +6,7 @@ Source: TimerMessageStore.recover, reviseQueueOffset, getMessageByCommitOffset (
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,6 +17,7 @@ from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.base.times import iso_time
 from store_io.broker.prediction import Prediction
+from store_io.kinds.timers.due_timers import UNKNOWN_READ_MS, DueTimers, StartClock, due_timers
 from store_io.kinds.timers.timer_fates import Fates, MessageFates, TimerState, fates_of
 from store_io.kinds.timers.timer_files import TimerParts
 from store_io.kinds.timers.timer_part import TimerPart, TimerResults
@@ -29,7 +31,6 @@ from store_io.model.log_map import LogMap
 from store_io.model.opened_copy import OpenedCopy
 from store_io.rocksdb.database import NO_DATABASE, StoredDatabase
 
-UNKNOWN_READ_MS = 10_000
 TIMER_QUEUE = (timer_layout.TIMER_TOPIC, 0)
 _HEAD = struct.Struct(">4xi12xq")  # of a message: magic, queue offset
 
@@ -146,6 +147,19 @@ class TimerView:
             return None
         rows, units, entries = self.held
         return fates_of(rows, np.concatenate([units, entry_units(entries)]), self.state)
+
+    def due(self, clock: StartClock, segments: Sequence[int]) -> DueTimers | None:
+        """Return what the clock of a start makes of the messages that wait; None if it is not known.
+
+        segments: where those of the log begin.
+        """
+        if self.held is None:
+            return self.together.due if self.together is not None else None
+        fates = self._message_fates()
+        if fates is None or self.state is None:
+            return None
+        _, units, entries = self.held
+        return due_timers(fates, np.concatenate([units, entry_units(entries)]), self.state, clock, segments)
 
     def undelivered(self) -> np.ndarray | None:
         """Return the physical offsets of the messages that `fates.lost` counts.

@@ -118,6 +118,7 @@ class SegmentTask:
     only: PartialWalk | None = None  # this walk alone
     others: tuple[BrokerRules, ...] = ()  # by these rules, too, while such a walk follows the audit's: from the first byte on
     timers: Follower | None = None  # collects timer messages; None: the store has none
+    delays: Follower | None = None  # collects messages of delay levels; None: nobody asks for them
     index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
@@ -202,7 +203,7 @@ class _Scan:
         if audits:
             place = SegmentPlace(task.path, task.base_offset, task.size, task.log_end)
             followed = FollowedScan(source, place, self.findings, self._verdict_at, self._messages_from)
-            self.followers = [each.follow(followed) for each in (task.index, task.timers) if each is not None]
+            self.followers = [each.follow(followed) for each in (task.index, task.timers, task.delays) if each is not None]
         self.has_index = audits and task.index is not None
         want_keys = self.has_index or sink is not None and sink.want_keys
         self.columns = Columns(capacity_for(len(self.window.buffer)), want_keys)
@@ -556,7 +557,7 @@ def part_scan(base: SegmentTask, path: str, start: int, size: int) -> SegmentTas
     """Return a segment's task that decodes its messages and does nothing else."""
     return replace(
         base, path=path, base_offset=start, size=size, probe=False, index=None, digest=False, expect_queues=False,
-        timers=None, not_after=0,
+        timers=None, delays=None, not_after=0,
     )  # fmt: skip
 
 

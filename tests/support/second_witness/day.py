@@ -132,6 +132,7 @@ class Day:
             if r.queue_offset >= in_wheel:
                 due = int(r.props["TIMER_OUT_MS"])
                 found["uncertain" if due < read else "at_once" if due <= self.at else "later"] += 1
+                times += [due] if due >= stored else []
         return found, min(times, default=None)
 
     def units(self):
