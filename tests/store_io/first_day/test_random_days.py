@@ -3,62 +3,63 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from schemas.first_day import FirstDay, StartMoment
+from schemas.first_day import StartMoment
 from store_io.first_day import transactions as module
 from tests.support.answers import product
-from tests.support.second_witness.day import BACK_SLOTS, Day
-from tests.support.stores.random_days import RandomDay, random_day
+from tests.support.second_witness.day import Day
+from tests.support.stores.random_days import random_day
 
-Numbers = dict[str, Any]
-
-
-def both(root: Path, seed: int) -> tuple[Numbers, Numbers]:
-    """Return what the product and the witness say, part by part."""
-    day: RandomDay = random_day(root, random.Random(seed))
-    found = product.audit(root, day.release, day.conf, start=StartMoment(day.at, day.zone, day.used, day.size))
-    assert not found.incomplete
-    ours = found.outcome.first_day
-    assert ours is not None and ours.transactions is not None and ours.delays is not None
-    witness = Day(root, day.release, day.conf, day.at, day.zone, day.used, day.size)
-    return _numbers(ours, day.has_timers), _witnessed(witness, day.has_timers)
+PARTS = ("timers", "delays", "transactions")
+Said = dict[str, Any]
 
 
-def _numbers(ours: FirstDay, timers: bool) -> Numbers:
-    found = {"transactions": asdict(ours.transactions), "delays": asdict(ours.delays)}
-    found["delays"]["stuck_levels"] = list(found["delays"]["stuck_levels"])
-    return found | ({"timers": asdict(ours.timers)} if timers else {})
+def both(root: Path, seed: int) -> Iterator[tuple[str, Said, Said]]:
+    """Yield what product and witness say of each part, the same keys of both."""
+    day = random_day(root, random.Random(seed))
+    moment = day.at, day.zone, day.used, day.size
+    found = product.audit(root, day.release, day.conf, start=StartMoment(*moment)).outcome.first_day
+    assert found is not None
+    witness = Day(root, day.release, day.conf, *moment)
+    for part in PARTS:
+        own = getattr(found, part)
+        if part == "timers" and not day.has_timers:
+            continue
+        assert own is not None, f"{part} of seed {seed}"
+        theirs = getattr(witness, part)()
+        ours = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(own).items() if key in theirs}
+        if part == "retention":  # whether the last segment goes hangs on how much is written before
+            ours, theirs = (_without(said, witness.files[-1].path) for said in (ours, theirs))
+        yield part, ours, theirs
 
 
-def _witnessed(witness: Day, timers: bool) -> Numbers:
-    found = {"transactions": witness.transactions(), "delays": witness.delays()}
-    if timers:
-        counts, first = witness.timers()
-        before = None if first is None else first + BACK_SLOTS * 1000
-        found["timers"] = {**counts, "twice": 0, "start_before_ms": before}
-    return found
+def _without(said: Said, path: str) -> Said:
+    return {key: [own for own in paths if own != path] for key, paths in said.items()}
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_what_a_broker_does_by_itself(tmp_path: Path, seed: int) -> None:
-    ours, witness = both(tmp_path / "store", seed)
-    assert ours == witness
+@pytest.mark.parametrize("seed", range(16))
+def test_a_store_and_a_start(tmp_path: Path, seed: int) -> None:
+    for part, ours, witness in both(tmp_path / "store", seed):
+        assert ours == witness, part
 
 
 @pytest.mark.soak
-def test_many_stores(tmp_path: Path) -> None:
-    found = [both(tmp_path / str(seed), seed) for seed in range(100, 400)]
-    assert [pair for pair in found if pair[0] != pair[1]] == []
-    assert sum(min(ours["transactions"].values()) > 0 for ours, _ in found) > 30
-    assert sum(ours["delays"]["at_once"] > 0 and ours["delays"]["later"] > 0 for ours, _ in found) > 30
-    assert sum(bool(ours.get("timers", {}).get("never")) for ours, _ in found) > 5
+def test_many_stores_and_starts(tmp_path: Path) -> None:
+    found = [(seed, *said) for seed in range(100, 400) for said in both(tmp_path / str(seed), seed)]
+    assert [one for one in found if one[2] != one[3]] == []
+    for part in PARTS:  # it would prove nothing if a number were always 0
+        said = [ours for _, name, ours, _ in found if name == part]
+        for key in said[0]:
+            assert sum(bool(one[key]) for one in said) > 5, f"{part}.{key}"
 
 
 def test_a_wrong_number_of_operation_messages_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PULLED", 8)
-    assert any(ours != witness for ours, witness in (both(tmp_path / str(seed), seed) for seed in range(12)))
+    found = [said for seed in range(16) for said in both(tmp_path / str(seed), seed)]
+    assert {part for part, ours, witness in found if ours != witness} == {"transactions"}

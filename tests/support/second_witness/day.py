@@ -131,9 +131,9 @@ class Day:
         for r in self.queue(TIMER):
             if r.queue_offset >= in_wheel:
                 due = int(r.props["TIMER_OUT_MS"])
+                times += [due // precision * precision] if due >= stored else []
                 found["uncertain" if due < read else "at_once" if due <= self.at else "later"] += 1
-                times += [due] if due >= stored else []
-        return found, min(times, default=None)
+        return {**found, "start_before_ms": min(times) + BACK_SLOTS * precision if times else None}
 
     def units(self):
         """(time of the slot in ms, physical offset of the message) of each unit of the timer log."""

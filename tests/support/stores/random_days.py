@@ -35,7 +35,7 @@ def random_day(root: Path, rng: random.Random) -> RandomDay:
     """Write a random store under `root`."""
     release = rng.choice(RELEASES)
     builder = StoreBuilder(release, SIZES)
-    wheel = timers.Timers() if version_of(release) >= (5,) and rng.random() < 0.4 else None
+    wheel = timers.Timers() if version_of(release) >= (5,) and rng.random() < 0.5 else None
     step = rng.choice([10, 1000, 60_000, HOUR // 4])
     halves = operations = 0
     for number in range(rng.choice([20, 60, 120, 250])):
@@ -52,7 +52,7 @@ def random_day(root: Path, rng: random.Random) -> RandomDay:
             level = rng.choice([1, 3, 10, 17, 18])
             body = b"" if rng.random() < 0.1 else b"delayed"
             builder.put(Message(SCHEDULE_TOPIC, level - 1, body, properties=(("DELAY", str(level)), ("REAL_TOPIC", "orders"))))
-        elif kind < 0.85 and wheel is not None:
+        elif kind < 0.9 and wheel is not None:
             _timer(rng, builder, wheel, number)
         else:
             builder.put(Message("orders", number % 2, b"x" * rng.choice([0, 10, 300])))
@@ -68,7 +68,8 @@ def random_day(root: Path, rng: random.Random) -> RandomDay:
     store = builder.write(root, config=config)
     if wheel is not None:
         wheel.write(root)
-    at = builder.clock + rng.choice([-HOUR, 5000, HOUR, 70 * HOUR, 72 * HOUR, 100 * HOUR, 168 * HOUR, 220 * HOUR])
+    near, far = [-HOUR, 5000, HOUR, 70 * HOUR, 72 * HOUR, 100 * HOUR], [168 * HOUR, 169 * HOUR, 192 * HOUR, 340 * HOUR]
+    at = builder.clock + rng.choice(far if wheel is not None and rng.random() < 0.6 else near)
     at += rng.randrange(HOUR)
     at -= max(0, at % HOUR - 50 * 60_000)  # no hour ends within minutes of the start
     _set_times(rng, root, at)
@@ -106,7 +107,7 @@ def _timer(rng: random.Random, builder: StoreBuilder, wheel: timers.Timers, numb
     """Put a timer message; most of them stand in the wheel, before those that do not."""
     due = (builder.clock // 1000 + rng.choice([60, 3600, 86_400, 7 * 86_400])) * 1000
     record = builder.put(timers.message(number, due))
-    if wheel.queue_offset == record.queue_offset and rng.random() < 0.9:
+    if wheel.queue_offset == record.queue_offset and rng.random() < 0.95:
         wheel.enqueue(record, due, builder.clock // 1000 * 1000)
         wheel.queue_offset += 1
 
