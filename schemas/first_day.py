@@ -46,7 +46,8 @@ class Retention:
     if_disk_full: further ones at once, if the disk is over the ratio that forces deleting.
     messages: valid ones in at_once and in_delete_when; timers_lost: timer messages that go before they are due; None if that
         is not known.
-    unread: the largest ones; unread_more: how many others there are.
+    unread: the largest ones; unread_more: how many others there are. None: a segment was not read in this run, or never.
+    next_hour_ms: when the next hour of deleteWhen begins, after the start; None if none comes.
     """
 
     reserved_hours: int
@@ -54,10 +55,11 @@ class Retention:
     at_once: tuple[str, ...] = ()
     in_delete_when: tuple[str, ...] = ()
     if_disk_full: tuple[str, ...] = ()
-    messages: int = 0
+    messages: int | None = 0
     timers_lost: int | None = None
     unread: tuple[Unread, ...] = ()
-    unread_more: int = 0
+    unread_more: int | None = 0
+    next_hour_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,9 @@ def first_day_section(day: FirstDay | None) -> Row | None:
     """Return the plan's `first_day`; None if nothing is known of it."""
     if day is None:
         return None
+    retention = asdict(day.retention) if day.retention is not None else None
+    if retention is not None:
+        del retention["next_hour_ms"]
     timers = asdict(day.timers) if day.timers is not None else None
     if timers is not None:
         timers["start_before"] = _second(timers.pop("start_before_ms"))
@@ -20,7 +23,7 @@ def first_day_section(day: FirstDay | None) -> Row | None:
         "as_of": _second(day.moment.at_ms),
         "timezone": day.moment.timezone,
         "disk_used": day.moment.disk_used,
-        "retention": asdict(day.retention) if day.retention is not None else None,
+        "retention": retention,
         "timers": timers,
         "delays": asdict(day.delays) if day.delays is not None else None,
         "transactions": asdict(day.transactions) if day.transactions is not None else None,

@@ -14,7 +14,15 @@ from store_io.broker.settings.given_settings import taken_value
 from store_io.broker.settings.known_keys import reads
 
 DAY_DEFAULTS: dict[str, Any] = {
+    "cleanFileForciblyEnable": True,
+    "cleanResourceInterval": 10_000,  # ms
+    "deleteFileBatchMax": 10,  # files of a run; a constant up to 4.9.8
+    "deleteWhen": "04",  # hours
+    "diskMaxUsedSpaceRatio": 75,  # percent, as the next ones
+    "diskSpaceCleanForciblyRatio": 85,
+    "diskSpaceWarningLevelRatio": 90,
     "fileReservedTime": 72,  # hours
+    "replicasPerDiskPartition": 1,
     "timerStopEnqueue": False,
     "transactionTimeOut": 6000,
 }
