@@ -49,14 +49,14 @@ _NAMES: Mapping[StepName, Sequence[Step]] = {
     StepName.REPAIR: (
         Step.REBUILD_QUEUE, Step.REBUILD_DATABASE, Step.REBUILD_OTHER_KIND, Step.REBUILD_INDEX, Step.REBUILD_TABLES,
         Step.REBUILD_TIMERS, Step.WRITE_CHECKPOINT, Step.WRITE_EPOCHS, Step.SALVAGE, Step.LEAVE_OUT, Step.REMOVE_FILE,
-        Step.CORRECT_OFFSETS, Step.FIX_OFFSETS, Step.TAKE_OVER, Step.TAKE_OVER_OR_COPY, Step.TAKE_OVER_OR_EXPORT,
-        Step.TAKE_FORM, Step.REMOVE_COUNTERS,
+        Step.CORRECT_OFFSETS, Step.FIX_OFFSETS,
     ),
     StepName.RESEND: (Step.NO_QUEUE,),
 }  # fmt: skip
 _NAME_OF = {step: name for name, steps in _NAMES.items() for step in steps}
 _NO_STEP = (Step.NOTHING, Step.STARTS_DISPATCH, Step.SEE_COMPACTED)
-_WRITES_TABLES = (Step.RESTORE_OR_FIX, Step.TAKE_OVER, Step.TAKE_OVER_OR_COPY, Step.TAKE_OVER_OR_EXPORT, Step.TAKE_FORM)
+# Their first value is the setting by which a start reads another form of a table as it is, or "".
+_OR_SETTING = (Step.TAKE_OVER, Step.TAKE_OVER_OR_COPY, Step.TAKE_OVER_OR_EXPORT, Step.RAISE_COUNTER, Step.COPY_DATABASE)
 # Codes whose own step is none of `_NAMES`: what that step is. All others are conditions.
 _OF_CODES: Mapping[StepName, Sequence[Code]] = {
     StepName.COPY: (Code.SEGMENT_WRONG_SIZE, Code.SEGMENT_CHANGED, Code.COMMITLOG_EMPTIED),
@@ -153,8 +153,10 @@ class _Steps:
         if advice.step in (Step.OF_CODE, Step.RAISED_OF_CODE):
             return self._name_of_code(finding)
         name = _NAME_OF.get(advice.step, StepName.CONDITION)
-        if advice.step in _WRITES_TABLES and self._writes_tables:
-            return None if advice.step == Step.RESTORE_OR_FIX and finding.severity == NOTE else _kept(advice, name)
+        if advice.step in _OR_SETTING and advice.values[0]:
+            return StepName.CHANGE
+        if advice.step == Step.RESTORE_OR_FIX and self._writes_tables and finding.severity == NOTE:
+            return None
         if advice.step == Step.MAKE_MASTER:
             return self._of_slave(name)
         return name
@@ -376,11 +378,6 @@ class _Steps:
 
 
 _SEEKS = tuple(Advice(step) for step in (*WITHOUT_DONOR, *WITHOUT_DONOR.values(), Step.SEEK_LOG_END))
-
-
-def _kept(advice: Advice, name: StepName) -> StepName | None:
-    """Return the name of a step that a repair with --fix-config does, too: what another copy has is still better."""
-    return name if advice.step == Step.RESTORE_OR_FIX else None
 
 
 def _of_lack(name: StepName, lack: NotWhole) -> AnswerStep:
