@@ -16,7 +16,7 @@ from tests.support.answers import product
 from tests.support.second_witness.day import Day
 from tests.support.stores.random_days import random_day
 
-PARTS = ("timers", "delays", "transactions")
+PARTS = ("retention", "timers", "delays", "transactions")
 Said = dict[str, Any]
 
 
