@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from schemas.commitlog_layout import SCHEDULE_TOPIC
+from schemas.rows import QueueKey
 from store_io.base.ranges import Ranges, union
 from store_io.base.tasks import Task
 from store_io.broker.prediction import BrokerQueue
@@ -24,6 +25,8 @@ from store_io.model.opened_copy import OpenedCopy
 
 MOST_RUNS = 1_000_000  # of a store, by 25 bytes; of messages and of entries
 LEAST_RUNS = 4096  # of a segment
+MOST_ENTRIES = 20_000_000  # that are read; a damaged end of a queue may claim any number
+Wanted = tuple[tuple[int, int, int], ...]  # (queue id, first number, end)
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ class DelayLevels(Kind[None, DelayEntries, Delays | None]):
 
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
         """Yield a task for the stored entries that a start leaves and that are still to be read."""
-        wanted = tuple((queue.level - 1, queue.first, queue.end) for queue in self._levels(evidence) if queue.first < queue.end)
-        if not wanted:
+        wanted = _wanted(self._levels(evidence))
+        if not 0 < _count(wanted) <= MOST_ENTRIES:
             return
         files = {key: own for key, own in ((key, base.queue_files.get(key)) for key in _keys(wanted)) if own}
         stored = frozenset(key for key in _keys(wanted) if key in base.stored_queues)
@@ -91,14 +94,16 @@ class DelayLevels(Kind[None, DelayEntries, Delays | None]):
         """Return the queues of the levels; None if they are not known."""
         entries = evidence.results(self)
         messages = [segment.delayed for segment in evidence.segments]
-        if not self._asked(evidence) or entries.runs is None or entries.problem:
+        levels = tuple(self._levels(evidence))
+        many = _count(_wanted(levels)) > MOST_ENTRIES
+        if not self._asked(evidence) or many or entries.runs is None or entries.problem:
             return None
         held = [runs for runs in messages if runs is not None]
         if len(held) < len(messages):
             return None
         runs = np.concatenate([NO_RUNS, *held])
         order = np.lexsort((runs["first"], runs["queue"]))
-        return Delays(tuple(self._levels(evidence)), runs[order], entries.runs)
+        return Delays(levels, runs[order], entries.runs)
 
     def _asked(self, evidence: Evidence) -> bool:
         prediction = evidence.prediction
@@ -116,7 +121,7 @@ class DelayLevels(Kind[None, DelayEntries, Delays | None]):
             key = SCHEDULE_TOPIC, level - 1
             queue = prediction.after_dispatch.queues.get(key)
             if queue is not None:
-                asked, before = offsets.get(level, 0), loaded.get(key)
+                asked, before = max(0, offsets.get(level, 0)), loaded.get(key)
                 first = asked if stops_at_gaps(evidence.copy.rules) else max(asked, queue.min_offset)
                 in_load = put_entries(before) if before is not None else []
                 yield LevelQueue(level, first, queue.max_offset, in_load, put_entries(queue))
@@ -138,7 +143,15 @@ def put_entries(queue: BrokerQueue) -> Ranges:
     return union(zip(firsts.tolist(), (firsts + rows["count"]).tolist(), strict=True))
 
 
-def _keys(wanted: tuple[tuple[int, int, int], ...]) -> list[tuple[str, int]]:
+def _wanted(levels: Iterable[LevelQueue]) -> Wanted:
+    return tuple((queue.level - 1, queue.first, queue.end) for queue in levels if queue.first < queue.end)
+
+
+def _count(wanted: Wanted) -> int:
+    return sum(end - first for _, first, end in wanted)
+
+
+def _keys(wanted: Wanted) -> list[QueueKey]:
     return [(SCHEDULE_TOPIC, queue) for queue, _, _ in wanted]
 
 

@@ -147,6 +147,14 @@ def test_times_in_an_extension_file_are_the_messages(tmp_path: Path) -> None:
     assert day == DelaysOfDay(at_once=2, later=1)
 
 
+def test_an_end_that_no_queue_reaches_is_not_read_up_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delay_kind, "MOST_ENTRIES", 3)
+    late = BEGIN + 60_000
+    assert found(tmp_path / "a", three(), late) == DelaysOfDay(at_once=3)
+    assert found(tmp_path / "b", [*three(), delayed(level=1)], late) is None
+    assert found(tmp_path / "c", [*three(), delayed(level=1)], late, offsets={3: 1}) == DelaysOfDay(at_once=3)
+
+
 @pytest.mark.parametrize("name", ["MOST_RUNS", "LEAST_RUNS"])
 def test_too_many_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     messages, late = three(5000), BEGIN + 60_000
