@@ -21,6 +21,7 @@ IDENTITY_FILE = "brokerIdentity"
 UPLOAD_MARK = "UPLOAD_NOT_FINISHED"  # ours: an object beside a new store's files in S3 until all of them are there
 PARTS = (COMMITLOG, QUEUES, INDEX)  # what may lie elsewhere: storePathCommitLog ...
 
-REPORT_SUFFIX, PAGE_SUFFIX, UNSAVED_SUFFIX, RESEND_SUFFIX = ".repair.json", ".handover.html", ".unsaved.jsonl", ".resend.jsonl"
-BESIDE = (REPORT_SUFFIX, PAGE_SUFFIX, UNSAVED_SUFFIX, RESEND_SUFFIX)  # ours: the files beside a new store, after its own name
+REPORT_SUFFIX, PAGE_SUFFIX, PLAN_SUFFIX = ".repair.json", ".handover.html", ".plan.json"
+UNSAVED_SUFFIX, RESEND_SUFFIX = ".unsaved.jsonl", ".resend.jsonl"
+BESIDE = REPORT_SUFFIX, PAGE_SUFFIX, PLAN_SUFFIX, UNSAVED_SUFFIX, RESEND_SUFFIX  # ours: beside a new store, after its own name
 BRIDGE_TOPIC = "STORE_AUDIT_BRIDGE"  # of messages that a repair puts in place of damaged bytes

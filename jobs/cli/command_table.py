@@ -297,6 +297,26 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done, NE
 exit codes: 0 done, consistent; 2 usage; 3 refused or failed; 10, 20 not consistent: no new store; 130, 143 interrupted""",
 )
 
+COMMAND_TABLE["after-start"] = CommandSpec(
+    module="jobs.commands.after_start",
+    usage="STORE --plan NEW.plan.json [options]",
+    about="""\
+Say whether a store on which a broker was started is what was predicted: nothing cut, missing or changed.
+Also while the broker runs: it is only read. The first line is the answer; each difference follows with its file.""",
+    heading="Examples, after those of repair --help, once a broker runs on the new store:",
+    examples=(
+        f"{COMMAND} after-start repaired --plan repaired.plan.json",
+        f"{COMMAND} after-start repaired --plan repaired.plan.json --full --format json",
+    ),
+    arguments=(("STORE", "the folder on which the broker was started (the one that holds commitlog/), a path or a URI"),),
+    read=(Option("--plan", "PLAN", "NEW.plan.json, which repair and rescue leave beside the new store"),),
+    much=(Option("--full", "", "compare all bytes before the predicted ends, not only the edges of files"),),
+    write=(Option("--format", "text|json", "for people (default), or one JSON object"),),
+    rare=_ELSEWHERE,
+    epilog="""\
+exit codes: 0 as predicted; 10 as predicted, and grown or aged by itself; 20 it differs; 2 usage; 3 not readable""",
+)
+
 COMMAND_TABLE["manifest"] = CommandSpec(
     module="jobs.commands.copy_manifest",
     usage="STORE [--write FILE | --verify FILE]",

@@ -1,7 +1,8 @@
 """Writes the files that go beside a new store, before it is put in its place.
 
-They are NEW.repair.json with the report, NEW.handover.html, NEW.unsaved.jsonl with the names of messages that could not be saved,
-and NEW.resend.jsonl with those that the copy still holds, for a producer to send again.
+They are NEW.repair.json with the report, NEW.handover.html, NEW.plan.json with what a start on the new store leads to,
+NEW.unsaved.jsonl with the names of messages that could not be saved, and NEW.resend.jsonl with those that the copy still holds,
+for a producer to send again.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jobs.cli.stores import StoreArgument
 from jobs.report.files.json_text import document_parts, row_line
+from jobs.report.files.result_files import plan_parts
 from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles, hand_over_html
 from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import value_text
 from jobs.runtime.output import OutputFailed, write_local
 from schemas.rows import Row
-from schemas.store_names import PAGE_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
+from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
 from store_io.base.java_properties import parse_properties
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.read_settings import given_settings
@@ -49,8 +51,14 @@ def hand_over(
     beside = _Beside(f"{folder}/{os.path.basename(request.target)}", request.place, mode_beside(request.location))
     named = beside.write_names(outcome)
     beside.write(REPORT_SUFFIX, document_parts(outcome.report))
+    assert outcome.audited is not None
+    beside.write(PLAN_SUFFIX, plan_parts(outcome.audited))
     files = HandOverFiles(
-        request.place + REPORT_SUFFIX, request.place + PAGE_SUFFIX, beside.written(UNSAVED_SUFFIX), beside.written(RESEND_SUFFIX)
+        request.place + REPORT_SUFFIX,
+        request.place + PAGE_SUFFIX,
+        beside.written(UNSAVED_SUFFIX),
+        beside.written(RESEND_SUFFIX),
+        request.place + PLAN_SUFFIX,
     )
     unsaved, ends = outcome.unsaved, outcome.ends
     plan = request.plan

@@ -46,7 +46,7 @@ def read_request(command: Command) -> tuple[StoreArgument, RepairRequest]:
             wrote = "; an audit writes the plan: OUT/NAME/plan.json" if option == "--plan" else ""
             raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE{wrote}")
     target = target_of(given["--to"], store)
-    plan = _plan(given["--plan"])
+    plan = plan_at(given["--plan"])
     if "--release" in given and (store.release, store.release_from) != (plan.release, NAMED):
         raise UsageError(f"--release {given['--release']}: the plan was made for {plan.release}")
     if plan.assumed and "--release" not in given:
@@ -161,7 +161,8 @@ def remove_unfinished(target: str) -> list[str]:
     return take_back(path for pattern in hidden for path in glob.glob(pattern))
 
 
-def _plan(path: str) -> RepairPlan:
+def plan_at(path: str) -> RepairPlan:
+    """Return the plan that --plan names. Raises UsageError, StoreError."""
     place = argument_places.absolute(path)
     try:
         data = _fetched(place) if is_uri(place) else argument_places.read_regular(place, PLAN_BYTES)

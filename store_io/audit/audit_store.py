@@ -167,7 +167,7 @@ class StoreAudit:
         evidence = self.evidence
         with self._telling_failed_reads():
             self.findings = run_checks(evidence)
-            if self.beside is None:
+            if self.beside is None and not self.request.living:
                 self.gaps.add(changes_since(evidence.copy.listing))
         if not self.gaps.faults:
             with self._telling_failed_reads():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas.advice import Cause, Gap, Refusal
+from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import MappedFile
 from store_io.base.errors import NotAStore
 from store_io.broker.loading import LoadedStore, Tree, segments_of
@@ -27,6 +28,8 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
     beside: the same copy, opened under other rules: it is not listed again.
     """
     listing = beside.listing if beside is not None else store_dir.list_folder(request.location)
+    if request.living:
+        listing = listing.without(ABORT_FILE)
     no_store = store_dir.why_no_store(request.location, listing.files)
     if no_store and not request.perhaps_emptied:
         raise NotAStore(no_store)

@@ -4,4 +4,5 @@
 * `retention`: segments that are deleted, by `cleaning` and its `cleaning_rules`; `unread`: what groups have not consumed of them.
 * `timers`, `delays`: what is delivered. `transactions`: half messages that are given up.
 * `registration`: whether the broker ever registers. `role`: whether it does what a master does.
+* `after_start`: whether a store on which a broker was started is what its plan has predicted.
 """

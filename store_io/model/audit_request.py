@@ -35,6 +35,7 @@ class AuditRequest:
     changed: tuple[str, bool] | None = None  # a setting that has another value than the store's own
     digests: bool = True  # of segments, for the plan; without them each byte is summed once less
     start: StartMoment | None = None  # of the broker; None: nothing is said of its first day
+    living: bool = False  # a broker runs on it: changes while it is read are no gap, and its abort file shows no crash
     perhaps_emptied: bool = False  # a folder that nothing shows to be a store is read too: `StoreAudit.settle` says what it is
 
     @property

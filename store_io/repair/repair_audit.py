@@ -108,17 +108,19 @@ def audit(
     copy: StoreLocation | None = None,
     keep: bool = False,
     run_here: RunTasks | None = None,
+    digests: bool = False,
     start: StartMoment | None = None,
 ) -> Audited:
     """Return the audit of the new store as it is now, under those settings.
 
     what: "the copy".
-    copy: where the copy is read, if it is audited to hold it against the plan; None audits the new store.
+    copy: where the copy is read; None audits the new store.
+    digests: for a plan, of this store or to be held against.
     start: of the broker whose first day is asked for.
     Raises StoreError if the audit fails, Unreadable if a read fails: a repair follows from an audit that has read everything.
     """
     request = work.request
-    asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None, start=start)
+    asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=digests, start=start)
     run = StoreAudit(asked)
     work.forget_rows()
     kept: dict[str, KeptRows] = {}
@@ -171,7 +173,7 @@ def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
     first = _audit_while_copied(work, copying)
     copying.finish()
     if first is None:  # what is refused is refused by what lies there
-        first = audit(work, work.request.plan.broker_conf, "the copy", work.location)
+        first = audit(work, work.request.plan.broker_conf, "the copy", work.location, digests=True)
     if first.outcome.no_repair:
         raise StoreError(advice_text(first.outcome.no_repair))
     wrong = repair_plan.differences(work.request.plan, first.outcome.plan)
@@ -189,7 +191,7 @@ def _audit_while_copied(work: Work, copying: CopyUnderWay) -> Audited | None:
     """Return the audit of the copy while it is made; None where it finds anything else than the plan promises."""
     try:
         keep = not work.request.edits_log  # by the plan: another audit follows then
-        found = audit(work, work.request.plan.broker_conf, "the copy", copying.location, keep, copying.run_here)
+        found = audit(work, work.request.plan.broker_conf, "the copy", copying.location, keep, copying.run_here, True)
     except StoreError:
         return None
     return found if found.complete and not repair_plan.differences(work.request.plan, found.outcome.plan) else None
@@ -208,6 +210,6 @@ def audit_new_store(work: Work) -> Audited:
     work.progress("auditing the new store")
     with ThreadPoolExecutor(1) as threads:
         flushed = threads.submit(work.writer.flush)
-        final = audit(work, work.conf, "the new store", start=work.request.start)
+        final = audit(work, work.conf, "the new store", start=work.request.start, digests=True)
         flushed.result()
     return final

@@ -21,6 +21,7 @@ from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.java_properties import property_line
 from store_io.base.paths import is_inner_path
 from store_io.broker.releases import ALL_DEFAULTS, known_release
+from store_io.first_day.after_start import EDGE_BYTES, Edge
 from store_io.repair.repair_steps import ACTIONS
 
 BROKER, SALVAGE = POLICIES = "broker", "salvage"
@@ -49,6 +50,8 @@ class RepairPlan:
     assumed: nobody named the release.
     repair: by policy; without one whose steps are not known.
     answer, to_do: the audit's answer, and its steps as (name, sentence); "" and none in a plan of an older version.
+    going: paths that retention deletes in the first day; None if the plan does not say it.
+    edges: of the log's files, in a plan that a repair leaves.
     """
 
     store: str
@@ -63,6 +66,8 @@ class RepairPlan:
     repair: Mapping[str, PlannedSteps] = field(default_factory=dict)
     answer: str = ""
     to_do: tuple[tuple[str, str], ...] = ()
+    going: tuple[str, ...] | None = None
+    edges: tuple[Edge, ...] = ()
 
     @property
     def broker_conf(self) -> str | None:
@@ -118,8 +123,38 @@ def read_plan(data: bytes) -> RepairPlan:
     steps, rebuilds = _repair(plan.get("repair")), any(row["action"] == "rebuild" for row in plan["steps"])
     answer, to_do = _answer(plan)
     return RepairPlan(
-        plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, rebuilds, steps, answer, to_do
-    )
+        plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, rebuilds, steps, answer, to_do,
+        _going(plan.get("first_day")), _edges(plan.get("edges", [])),
+    )  # fmt: skip
+
+
+def _going(first_day: Any) -> tuple[str, ...] | None:
+    """Return what retention deletes, at once, later in the day, or if the disk is full. None if that is not known."""
+    if first_day is None:
+        return None
+    if not isinstance(first_day, dict) or not isinstance(first_day.get("retention"), dict | None):
+        raise UsageError("the plan's first_day is no object, or its retention is none")
+    retention = first_day.get("retention")
+    if retention is None:
+        return None
+    paths = [retention.get(key) for key in ("at_once", "in_delete_when", "if_disk_full")]
+    if not all(isinstance(part, list) for part in paths):
+        raise UsageError("the plan's retention does not list what is deleted")
+    return tuple(checked_path(path) for part in paths for path in part)
+
+
+def _edges(rows: Any) -> tuple[Edge, ...]:
+    if not isinstance(rows, list):
+        raise UsageError("the plan's edges are no list")
+    found = []
+    for row in rows:
+        numbers: list[Any] = [row.get("start"), row.get("end")] if isinstance(row, dict) else []
+        if not numbers or any(type(number) is not int for number in numbers) or not isinstance(row.get("digest"), str):
+            raise UsageError("an edge of the plan has no start, no end, or no digest")
+        if not 0 < numbers[1] - numbers[0] <= EDGE_BYTES or numbers[0] < 0:
+            raise UsageError(f"an edge of the plan goes from {numbers[0]} to {numbers[1]}")
+        found.append(Edge(checked_path(row.get("file")), numbers[0], numbers[1], row["digest"]))
+    return tuple(found)
 
 
 def _answer(plan: Row) -> tuple[str, tuple[tuple[str, str], ...]]:

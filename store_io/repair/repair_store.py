@@ -40,6 +40,7 @@ from store_io.audit.outcome.safety import holds_nothing
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.wording import count_text
+from store_io.first_day.after_start import edges_of, state_of
 from store_io.kinds.all_repairs import REPAIRS
 from store_io.kinds.config.rebuild.fix_config import fix_config
 from store_io.kinds.dledger.ledger_plan import plan_ledger
@@ -62,7 +63,7 @@ from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
 from store_io.repair.writing.store_writer import WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
-from store_io.source.byte_source import open_source, shown
+from store_io.source.byte_source import StoreLocation, open_source, shown
 
 ROOM_TO_KEEP = 3  # times what the copy takes: as much at most is kept by scans, and no step may lack room for that
 MOST_ROUNDS = 3  # of rebuilding what an audit finds wrong
@@ -92,10 +93,19 @@ def repair(
             with every_read():
                 writer.narrow(open_source(request.location))
                 writer.flush()
+                _add_edges(outcome, writer.location)
                 keep(outcome, writer.waiting)
             with writer.placing():
                 writer.publish()
         return outcome
+
+
+def _add_edges(outcome: RepairOutcome, location: StoreLocation) -> None:
+    """Add the edges of the log's files to the plan of the new store: what `after-start` can hold against a file that grows."""
+    assert outcome.audited is not None
+    plan = outcome.audited.plan
+    paths = [row["file"] for row in plan["inputs"]]
+    plan["edges"] = edges_of(open_source(location), state_of(plan["broker"], paths))
 
 
 @every_read()
@@ -149,7 +159,7 @@ def _finish(work: Work, begun: Begun) -> RepairOutcome:
         ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 13
         work.steps.finish()
     said = report(work, begun, ended)
-    return RepairOutcome(ended.verdict.exit_code, said, unsaved_of(work, begun, said), queue_ends(ended))
+    return RepairOutcome(ended.verdict.exit_code, said, unsaved_of(work, begun, said), queue_ends(ended), ended.final.outcome)
 
 
 def _begun(work: Work) -> Begun:

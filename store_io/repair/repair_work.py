@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from schemas.advice import Gap, Refusal
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.first_day import StartMoment
-from schemas.rows import MappedFile, Row
+from schemas.rows import AuditOutcome, MappedFile, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
@@ -111,12 +111,14 @@ class RepairOutcome:
     report: NEW.repair.json, plain data.
     unsaved: the messages that the new store does not hold, by name.
     ends: those of the new store's queues.
+    audited: the audit of the new store, whose plan goes beside it.
     """
 
     exit_code: int
     report: Row = field(default_factory=dict)
     unsaved: Unsaved | None = None
     ends: QueueEnds | None = None
+    audited: AuditOutcome | None = None
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,10 @@ class StoreListing:
         """Return the file with this path, or None."""
         return self.files.find(path)
 
+    def without(self, path: str) -> StoreListing:
+        """Return the listing as it were without this file."""
+        return StoreListing(self.location, FileColumns(entry for entry in self.files if entry.path != path))
+
     def is_file(self, path: str) -> bool:
         """Say whether a regular file of the store has this path."""
         entry = self.get(path)

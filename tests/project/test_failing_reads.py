@@ -19,6 +19,7 @@ COLLECTORS = {
     ("store_io/repair/repair_store.py", "every_read"),  # a repair, a dry run, what an audit works out
     ("store_io/repair/repair_copy.py", "every_read"),  # what is copied, and whether it is worth it
     ("jobs/repair/repair_request.py", "every_read"),  # what is asked for
+    ("jobs/commands/after_start.py", "every_read"),  # the comparison, which is tried again if a file went meanwhile
     ("jobs/commands/rescue.py", "every_read"),  # the first look, and the ways
     ("store_io/base/failed_reads.py", "every_read"),  # with_every_read raises
     ("store_io/messages/open_store.py", "every_read"),  # the settings that a store's own files show

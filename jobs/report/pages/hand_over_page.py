@@ -65,13 +65,14 @@ class HandOverFiles:
     """The paths of a hand-over's files.
 
     page, resend, unsaved: "" without such a file.
-    report: NEW.repair.json.
+    report: NEW.repair.json.  plan: that of the new store.
     """
 
     report: str
     page: str = ""
     unsaved: str = ""
     resend: str = ""
+    plan: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,8 @@ def parts(handed: HandOver) -> list[Part]:
     again, commands = _send_again(handed)
     steps = handed.report["steps"]
     settings = [f"{name}={value} ({origin})" for name, value, origin in handed.settings]
-    done, audit = (tuple(filter(None, [command])) for command in (handed.command, _audit_again(handed)))
+    asked = (handed.command, _audit_again(handed), _after_start(handed))
+    done, audit, after = (tuple(filter(None, [command])) for command in asked)
     start = list(_start(handed))
     start += [] if audit else [not_shown((handed.target, *handed.words[1:]))]
     return [
@@ -204,7 +206,7 @@ def parts(handed: HandOver) -> list[Part]:
         Part("places", "Which files go where", list(_places(handed)), True, commands=tuple(filter(None, [handed.with_config]))),
         Part("settings", "Which release, which settings", list(_settings(handed)), True, "Settings of this store", settings),
         Part("start", "The start", start, True, commands=audit),
-        Part("checks", "What to check after the start", list(_checks(handed)), True, "Queues", list(_ends(handed))),
+        Part("checks", "What to check after the start", list(_checks(handed)), True, "Queues", list(_ends(handed)), after),
         Part("again", "What to send again", again, bool(handed.files.resend), commands=commands),
         Part("unknown", "What no check can see", _UNKNOWN),
     ]
@@ -427,6 +429,11 @@ def _start(handed: HandOver) -> Iterator[str]:
 def _checks(handed: HandOver) -> Iterator[str]:
     end = f"{handed.report['log_end']}"
     yield (
+        "First the command below, also while the broker runs: its first line says whether the store is what was predicted. Code 0"
+        " or 10 is good; 20 means that something was cut, is missing or was changed: stop the broker then. Name the folder in"
+        " which the store lies by now."
+    )
+    yield (
         f"mqadmin brokerStatus -b BROKER:{handed.port} | grep commitLogMaxOffset must show no less than {end}: less means that"
         " the start has cut the log. More is right: a broker delivers waiting timer messages and delay levels, and asks about"
         " open transactions, as soon as it runs, and writes to the log by that."
@@ -493,6 +500,11 @@ def _more(number: int, noun: str, handed: HandOver) -> Iterator[str]:
 def _audit_again(handed: HandOver) -> str:
     """Return the audit that looks at the new store again, under the same release and settings."""
     return command_line("audit", (handed.target, *handed.words[1:]), [("--out", f"{handed.target}.audit")])
+
+
+def _after_start(handed: HandOver) -> str:
+    """Return the command that holds the started store against the plan of the new one."""
+    return command_line("after-start", [handed.target], [("--plan", handed.files.plan)]) if handed.files.plan else ""
 
 
 def hand_over_html(handed: HandOver) -> Iterator[str]:

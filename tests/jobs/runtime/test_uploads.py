@@ -213,7 +213,7 @@ def test_a_repair_into_s3(server: S3Server, tmp_path: Path, capsys: pytest.Captu
     assert URI in said and f"{URI}.handover.html" in said and "store-audit-new-" not in said
     local = {str(p.relative_to(tmp_path / "here")): p.read_bytes() for p in (tmp_path / "here").rglob("*") if p.is_file()}
     assert {k.removeprefix("new/"): server.get(k) for k in keys(server) if k.startswith("new/")} == local
-    assert [k for k in keys(server) if not k.startswith("new/")] == ["new.handover.html", "new.repair.json"]
+    assert [k for k in keys(server) if not k.startswith("new/")] == ["new.handover.html", "new.plan.json", "new.repair.json"]
     assert not any(b"store-audit-new-" in server.get(k) for k in keys(server))
     assert entry.main([*words, "--to", URI]) == 2 and "nothing is replaced" in capsys.readouterr().err
 
@@ -223,12 +223,12 @@ def test_a_plan_lies_where_its_audit_wrote_it(server: S3Server, tmp_path: Path) 
     (tmp_path / "plan.json").write_text(json.dumps(plan(root, conf)))
     place = f"s3://{BUCKET}/results/store/plan.json"
     with pytest.raises(UsageError, match=f"--plan '{place}': no such file"):
-        repair_request._plan(place)
+        repair_request.plan_at(place)
     server.put("results/store/plan.json", (tmp_path / "plan.json").read_bytes())
-    assert repair_request._plan(place) == repair_request._plan(f"{tmp_path}/plan.json")
+    assert repair_request.plan_at(place) == repair_request.plan_at(f"{tmp_path}/plan.json")
     server.refuse = refusing("GET", "plan.json")  # type: ignore[assignment]
     with pytest.raises(StoreError, match=f"--plan {place}: cannot read: access is denied"):
-        repair_request._plan(place)
+        repair_request.plan_at(place)
 
 
 def test_a_repair_whose_upload_fails_leaves_nothing(server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,8 @@ from store_io.repair.repair_steps import Steps
 from tests.support.handmade.samples import HOSTILE
 
 NEW = "/new/broker-a"
-FILES = HandOverFiles(f"{NEW}.repair.json", f"{NEW}.handover.html", f"{NEW}.unsaved.jsonl", f"{NEW}.resend.jsonl")
+SUFFIXES = ".repair.json", ".handover.html", ".unsaved.jsonl", ".resend.jsonl", ".plan.json"
+FILES = HandOverFiles(*(NEW + suffix for suffix in SUFFIXES))
 
 
 def report(**more: Any) -> dict[str, Any]:

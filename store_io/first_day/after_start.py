@@ -1,0 +1,359 @@
+"""Whether a store on which a broker was started is what its plan has predicted.
+
+The plan's side is its text, the other one what a quick audit of the store says now. Files, sizes, the ends of the log and of the
+queues are compared, and the bytes at the edges of the log's files. All bytes before the predicted ends are if that is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schemas.dledger_layout import FOLDER_PREFIX
+from schemas.rows import QueueKey, Row
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.base.errors import StoreChanged, UsageError
+from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
+from store_io.log.entries.file_entries import unit_bytes
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource
+from store_io.source.piece_digest import PieceDigest
+
+EDGE_BYTES = 4096
+MOST_NAMED = 100  # differences, and topics that grew
+_STEP_BYTES = 4 << 20
+_NUMBER = re.compile(r"[0-9]{20}")
+_PIECES = re.compile(r"[0-9a-f]{32}")  # what `PieceDigest` gives; small files and DLedger's units have other digests
+_COMPARED = (QUEUES, BATCH_QUEUES, EXT, INDEX)
+
+
+class Edge(NamedTuple):
+    """Bytes [start, end) of a file of the log, which no broker changes again."""
+
+    file: str
+    start: int
+    end: int
+    digest: str
+
+
+class Differs(StrEnum):
+    NO_START = "no_start"  # the release would not start on it again
+    FILE_MISSING = "file_missing"
+    FILE_SIZE = "file_size"
+    LOG_END = "log_end"
+    EDGE = "edge"
+    BYTES = "bytes"
+    QUEUE_MISSING = "queue_missing"
+    QUEUE_MAX = "queue_max"
+    QUEUE_MIN = "queue_min"
+
+
+class Difference(NamedTuple):
+    """One place in which the store is not what was predicted. file: of a queue its folder. start, end: of an edge."""
+
+    kind: Differs
+    file: str
+    expected: int | str | None = None
+    actual: int | str | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+class Grown(NamedTuple):
+    """Queue entries that a topic has beyond the predicted ones."""
+
+    topic: str
+    entries: int
+
+
+@dataclass(frozen=True)
+class State:
+    """The ends in a store at a moment.
+
+    end: of the log, a physical offset. written: file of the log -> position after its last byte that counts.
+    queues: (minimum, maximum).
+    """
+
+    end: int
+    written: Mapping[str, int]
+    queues: Mapping[QueueKey, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The plan's side of the comparison.
+
+    inputs: path -> (size, digest).
+    going: paths that retention was to delete in the first day; None if the plan does not say it.
+    deleted: paths that load() was to delete.
+    """
+
+    state: State
+    inputs: Mapping[str, tuple[int, str]]
+    going: tuple[str, ...] | None
+    edges: Sequence[Edge] = ()
+    deleted: frozenset[str] = frozenset()
+
+
+@dataclass
+class AfterStart:
+    """The answer.
+
+    differences: the first ones; different: how many there are.
+    gone: segments that retention has deleted, as predicted; aged: other files that went by that.
+    log_end: predicted and found; None if the release would not start again.
+    promised, there: queue entries that were predicted, and those of them that are still in their queues.
+    grown: the topics with most new entries; grown_topics, grown_entries: of all.
+    edges: compared ones.  whole: files whose bytes were all compared up to the predicted end; not_whole: other files.
+    full: whether that was asked for.
+    """
+
+    differences: list[Difference] = field(default_factory=list)
+    different: int = 0
+    gone: list[str] = field(default_factory=list)
+    aged: int = 0
+    going_known: bool = True
+    log_end: tuple[int, int] | None = None
+    promised: int = 0
+    there: int = 0
+    grown: list[Grown] = field(default_factory=list)
+    grown_topics: int = 0
+    grown_entries: int = 0
+    edges: int = 0
+    full: bool = False
+    whole: int = 0
+    not_whole: int = 0
+
+    @property
+    def grown_bytes(self) -> int:
+        return max(0, self.log_end[1] - self.log_end[0]) if self.log_end is not None else 0
+
+    @property
+    def exit_code(self) -> int:
+        if self.different:
+            return LOST
+        return DERIVED if self.gone or self.aged or self.grown_bytes or self.grown_entries else CONSISTENT
+
+    def differ(self, difference: Difference) -> None:
+        self.different += 1
+        if len(self.differences) < MOST_NAMED:
+            self.differences.append(difference)
+
+
+# ---- what a plan promises ----------------------------------------------------------------------------------------------
+
+
+def state_of(broker: Row, paths: Sequence[str]) -> State:
+    """Return the ends that a plan's broker section names. paths: of the store's files. Raises UsageError for another form."""
+    state, ledger = broker.get("after_election") or broker.get("after_dispatch"), broker.get("dledger")
+    if not isinstance(state, dict) or not (ledger is None or isinstance(ledger, dict)):
+        raise UsageError("the plan does not say what a start on its store leads to")
+    written = {f"{COMMITLOG}/{name}": wrote for name, wrote in _wrote(state, "commitlog")}
+    log = [(name, wrote) for name, wrote in _wrote(state, "commitlog")]
+    for part in ("data", "index"):
+        if ledger is None:
+            break
+        here = {path.rpartition("/")[2]: path for path in paths if _of_ledger(path, part)}
+        rows = list(_wrote(ledger, part))
+        written |= {here[name]: wrote for name, wrote in rows if name in here}
+        log += rows if part == "data" else []
+    return State(max((int(name) + wrote for name, wrote in log), default=0), written, _queues(state.get("queues")))
+
+
+def state_now(broker: Row, paths: Sequence[str]) -> State:
+    """Return the ends as the files have them now: queues end where their files do, before a start would add to them."""
+    state, loaded = state_of(broker, paths), _queues(broker["after_load"]["queues"])
+    return State(state.end, state.written, {key: (state.queues.get(key, own)[0], own[1]) for key, own in loaded.items()})
+
+
+def _wrote(row: Row, key: str) -> Iterator[tuple[str, int]]:
+    for file in _rows(row.get(key), key):
+        name: Any = file.get("file")
+        wrote: Any = file.get("wrote")
+        if not isinstance(name, str) or not _NUMBER.fullmatch(name) or not _is_count(wrote):
+            raise UsageError(f"the plan's {key} has a file without a name, or without its end")
+        yield name, wrote
+
+
+def _queues(rows: Any) -> dict[QueueKey, tuple[int, int]]:
+    found: dict[QueueKey, tuple[int, int]] = {}
+    for row in _rows(rows, "queues"):
+        topic: Any = row.get("topic")
+        numbers: list[Any] = [row.get(key) for key in ("queue_id", "min_offset", "max_offset")]
+        if not isinstance(topic, str) or not all(type(number) is int for number in numbers):
+            raise UsageError("the plan's queues have a row without topic, queue_id, min_offset or max_offset")
+        found[topic, numbers[0]] = numbers[1], numbers[2]
+    return found
+
+
+def _rows(rows: Any, what: str) -> Iterator[Row]:
+    if isinstance(rows, str | dict) or not isinstance(rows, Sequence):
+        raise UsageError(f"the plan's {what} is no list")
+    for row in rows:
+        if not isinstance(row, dict):
+            raise UsageError(f"a row of the plan's {what} is no object")
+        yield row
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _of_ledger(path: str, part: str) -> bool:
+    return path.startswith(FOLDER_PREFIX) and path.split("/")[1:-1] == [part]
+
+
+def edges_of(source: ByteSource, state: State) -> list[Row]:
+    """Return both edges of each file of the log as plan.json has them, up to the end of what was written. Raises StoreError."""
+    rows = []
+    for path, end in sorted(state.written.items()):
+        for start, stop in sorted({(0, min(end, EDGE_BYTES)), (max(0, end - EDGE_BYTES), end)}):
+            if stop:
+                rows.append({"file": path, "start": start, "end": stop, "digest": _edge(source, path, start, stop)})
+    return rows
+
+
+def _edge(source: ByteSource, path: str, start: int, end: int) -> str:
+    with source.open(path, sparsely=True) as file:
+        return hashlib.blake2b(file.read(start, end - start), digest_size=16).hexdigest()
+
+
+# ---- the comparison ----------------------------------------------------------------------------------------------------
+
+
+def after_start(
+    promise: Promise, broker: Row, size_of: Callable[[str], int | None], source: ByteSource, full: bool = False
+) -> AfterStart:
+    """Hold the store against the plan. Raises StoreError if a file cannot be read.
+
+    broker: the section of the store's own plan, as it is now.
+    size_of: the length of a regular file of the store; None if it is not there.
+    """
+    found = AfterStart(full=full, going_known=promise.going is not None)
+    same = _files(promise, size_of, found)
+    if broker["starts"]:
+        _ends(promise, state_now(broker, [*promise.inputs]), found)
+    else:
+        found.differ(Difference(Differs.NO_START, "", None, broker.get("refusal")))
+    for edge in promise.edges:
+        if edge.file in same:
+            found.edges += 1
+            if _edge(source, edge.file, edge.start, edge.end) != edge.digest:
+                found.differ(Difference(Differs.EDGE, edge.file, start=edge.start, end=edge.end))
+    if full:
+        _bytes(promise, source, same, found)
+    return found
+
+
+def _files(promise: Promise, size_of: Callable[[str], int | None], found: AfterStart) -> list[str]:
+    """Compare names and sizes. Return the files whose size is the plan's."""
+    same, state = [], promise.state
+    logs = [
+        [path for path in state.written if path.startswith(f"{COMMITLOG}/")],
+        [path for path in state.written if _of_ledger(path, "data")],
+    ]
+    for log in logs:
+        front = True  # retention takes one segment after the other, from the first on
+        for path in sorted(filter(promise.inputs.__contains__, log)):
+            size = size_of(path)
+            if size is None and front and path in (promise.going or ()):
+                found.gone.append(path)
+                continue
+            front = False
+            same += _same(promise, path, size, found)
+    for path in sorted(promise.inputs.keys() - promise.deleted):
+        if path.partition("/")[0] not in _COMPARED and not _of_ledger(path, "index"):
+            continue
+        size = size_of(path)
+        if size is None and found.gone:
+            found.aged += 1
+        else:
+            same += _same(promise, path, size, found)
+    return same
+
+
+def _same(promise: Promise, path: str, size: int | None, found: AfterStart) -> list[str]:
+    expected = promise.inputs[path][0]
+    if size == expected:
+        return [path]
+    found.differ(Difference(Differs.FILE_MISSING if size is None else Differs.FILE_SIZE, path, expected, size))
+    return []
+
+
+def _ends(promise: Promise, now: State, found: AfterStart) -> None:
+    before = promise.state
+    found.log_end = before.end, now.end
+    if now.end < before.end:
+        holder = max((path for path, end in before.written.items() if end and not _of_ledger(path, "index")), default=COMMITLOG)
+        found.differ(Difference(Differs.LOG_END, holder, before.end, now.end))
+    grown: Counter[str] = Counter()
+    for key, (low, high) in sorted(before.queues.items()):
+        low = max(0, low)  # -1: an empty BatchConsumeQueue
+        found.promised += max(0, high - low)
+        name = f"{QUEUES}/{key[0]}/{key[1]}"
+        if key not in now.queues:
+            if high > 0:
+                found.differ(Difference(Differs.QUEUE_MISSING, name, high))
+            continue
+        new_low, new_high = max(0, now.queues[key][0]), now.queues[key][1]
+        found.there += max(0, min(high, new_high) - max(low, new_low))
+        if new_high < high:
+            found.differ(Difference(Differs.QUEUE_MAX, name, high, new_high))
+        elif high > low and (new_low < low or new_low > low and not found.gone):
+            found.differ(Difference(Differs.QUEUE_MIN, name, low, new_low))
+        grown[key[0]] += max(0, new_high - high)
+    for key in now.queues.keys() - before.queues.keys():
+        grown[key[0]] += max(0, now.queues[key][1] - max(0, now.queues[key][0]))
+    rows = sorted((-entries, topic) for topic, entries in grown.items() if entries)
+    found.grown = [Grown(topic, -entries) for entries, topic in rows[:MOST_NAMED]]
+    found.grown_topics, found.grown_entries = len(rows), -sum(entries for entries, _ in rows)
+
+
+def _bytes(promise: Promise, source: ByteSource, same: Sequence[str], found: AfterStart) -> None:
+    """Compare all bytes before the predicted ends, of files whose end is known."""
+    for path in same:
+        size, digest = promise.inputs[path]
+        end = _end_of(promise, path, size)
+        if end is None or end < size and not promise.edges or not _PIECES.fullmatch(digest):
+            found.not_whole += 1
+            continue
+        found.whole += 1
+        with source.open(path) as file:
+            if _digest(file, end, size) != digest:
+                found.differ(Difference(Differs.BYTES, path, start=0, end=end))
+
+
+def _end_of(promise: Promise, path: str, size: int) -> int | None:
+    """Return the position from which on a repair has left zeros; None if that is not known."""
+    if path in promise.state.written:
+        return promise.state.written[path]
+    top, *inner = path.split("/")
+    if top != QUEUES or len(inner) != 3 or not inner[1].isdecimal() or not _NUMBER.fullmatch(inner[2]):
+        return None
+    queue = promise.state.queues.get((inner[0], int(inner[1])))
+    return None if queue is None else min(size, max(0, queue[1] * unit_bytes(False) - int(inner[2])))
+
+
+def _digest(file: ByteFile, end: int, size: int) -> str:
+    """Return the digest of a file with zeros from `end` on, as it was before a broker wrote there."""
+    digest, at = PieceDigest(), 0
+    while at < end:
+        data_at = min(file.next_data(at), end)
+        if data_at > at:
+            digest.feed_zeros(data_at - at)
+            at = data_at
+            continue
+        data = np.frombuffer(file.read(at, min(_STEP_BYTES, end - at)), np.uint8)
+        if not len(data):
+            raise StoreChanged.in_size(file.path, file.size, size)
+        digest.feed(data)
+        at += len(data)
+    digest.feed_zeros(size - end)
+    return digest.text()
