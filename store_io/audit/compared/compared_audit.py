@@ -148,7 +148,7 @@ class ComparedAudit(StoreAudit):
 
     def _request_of(self, variant: Variant) -> AuditRequest:
         asked = self.request
-        return replace(asked, release=variant.release, release_from=NAMED, releases=(), changed=variant.changed)
+        return replace(asked, release=variant.release, release_from=NAMED, releases=(), changed=variant.changed, start=None)
 
     def _end(self, variant: Variant) -> None:
         """Keep of an audit that has ended its row."""

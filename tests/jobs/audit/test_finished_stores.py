@@ -23,10 +23,12 @@ import pytest
 from jobs.audit import finished_stores
 from jobs.audit.finished_stores import FinishedStores
 from jobs.cli.options import AuditOptions
+from jobs.cli.start_options import AskedStart
 from jobs.cli.stores import StoreArgument
 from jobs.runtime.output import KEPT, OutputFolder
 from schemas.advice import Cause
 from schemas.finding_codes import Code
+from schemas.first_day import StartMoment
 from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment, Finding
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base import packed
@@ -347,3 +349,23 @@ def test_nothing_but_a_member_is_got_by_its_name(name: str) -> None:
         finished_stores._member(Code, name)
     with pytest.raises(pickle.UnpicklingError):
         finished_stores._member(Finding, name)
+
+
+def test_a_store_is_read_again_for_another_moment_that_is_named(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+    def of(start: AskedStart) -> AuditOptions:
+        return replace(asked, stores=tuple(replace(store, start=start) for store in asked.stores))
+
+    assert len(outcomes) == len(taken(of(AskedStart()))) == 2
+    for start in (AskedStart(5), AskedStart(after_stop=True), AskedStart(timezone="UTC"), AskedStart(disk_used=5.0)):
+        assert taken(of(start)) == {}
+
+
+def test_the_first_day_is_kept_with_its_store(asked: AuditOptions) -> None:
+    kept, store = FinishedStores(folder(asked), asked), asked.stores[0]
+    kept.take({})
+    request = AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf)
+    audit = run_audit(replace(request, start=StartMoment(1_795_879_455_000, disk_used=99.0)))
+    outcome = audit.outcome()
+    assert outcome.first_day is not None and outcome.first_day.retention is not None
+    kept.keep(store, outcome, audit.copy.listing)
+    assert taken(asked)[0].first_day == outcome.first_day

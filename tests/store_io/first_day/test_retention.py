@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from schemas.first_day import Retention, StartMoment, Unread
+from store_io.audit.audit_store import run_audit
 from store_io.broker.settings.day_settings import DAY_DEFAULTS
 from store_io.broker.settings.read_settings import broker_rules, read_given
 from store_io.first_day import unread
 from store_io.first_day.cleaning import Disk, LogSegment
 from store_io.first_day.cleaning_rules import cleaning_rules, ledger_cleaning_rules
 from store_io.first_day.retention import _Log, _Parts, retention
+from store_io.model.audit_request import AuditRequest
+from store_io.repair.repair_plan import plan_text
+from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
+from tests.support.answers.earlier_run import earlier
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 AT = 1_795_879_455_000  # 2026-11-28T15:24:15Z
@@ -200,3 +207,42 @@ def test_an_offset_is_looked_at_once_however_many_queues_there_are(tmp_path: Pat
     found = unread.gone_offsets(wanted, {("orders", 0), ("none", 0)})
     ends = [r.queue_offset for r in store.records if r.queue_id == 0 and r.phy_offset < 2 * SIZES.segment]
     assert found == {("orders", 0): [(0, max(ends) + 1)]}
+
+
+@pytest.mark.parametrize("age_hours", [(100, 100, 1), (100, 100, 100, 100, 1)])
+def test_segments_that_were_verified_before_count_too(tmp_path: Path, age_hours: tuple[float, ...]) -> None:
+    store = store_of(tmp_path, 60, offsets={"orders@behind": {"0": 1, "1": 3}, "orders@done": {"0": 30, "1": 30}})
+    names = age(tmp_path, *age_hours)
+    location, conf = StoreLocation(str(tmp_path)), f"{store.broker_conf}\ndeleteWhen=15\n"
+    request = AuditRequest("s", location, "5.3.3", conf, start=StartMoment(AT))
+    before = run_audit(request)
+    again = run_audit(replace(request, earlier=earlier(before), reuse=True))
+    assert {file.path for file in again.evidence.unread} >= set(names[:3])
+    ours, whole = (audit.outcome().first_day for audit in (again, before))
+    assert ours is not None and whole is not None and ours.retention is not None and whole.retention is not None
+    assert replace(ours.retention, timers_lost=None) == replace(whole.retention, timers_lost=None)
+    assert len(ours.retention.unread) == 2 and ours.retention.unread_more == 0
+    moved = replace(request, start=StartMoment(AT + HOUR), earlier=earlier(before), reuse=True)  # of its own moment
+    day = run_audit(moved).outcome().first_day
+    assert day is not None and day.retention is not None and day.retention.at_once == ()
+
+
+def test_two_audits_of_one_moment_have_equal_plans(tmp_path: Path) -> None:
+    store = store_of(tmp_path, offsets={"orders@behind": {"0": 1}})
+    age(tmp_path, 100, 70, 1)
+    request = AuditRequest("s", StoreLocation(str(tmp_path)), "5.3.3", store.broker_conf, start=StartMoment(AT, disk_used=80.0))
+    first, second = (run_audit(request).outcome().plan for _ in range(2))
+    assert plan_text(first) == plan_text(second) and first["first_day"]["as_of"] == "2026-11-28T15:24:15Z"
+    later = run_audit(replace(request, start=StartMoment(AT + 1))).outcome().plan
+    assert later["first_day"] != first["first_day"]
+    assert {**later, "first_day": None} == {**first, "first_day": None} == run_audit(replace(request, start=None)).outcome().plan
+
+
+def test_an_hour_after_the_last_message(tmp_path: Path) -> None:
+    store = store_of(tmp_path)
+    request = AuditRequest("s", StoreLocation(str(tmp_path)), "5.3.3", store.broker_conf, start=StartMoment(0, after_stop=True))
+    day = run_audit(request).outcome().first_day
+    assert day is not None and day.moment.at_ms == store.records[-1].store_time + HOUR
+    shutil.rmtree(tmp_path / "commitlog")
+    (tmp_path / "commitlog").mkdir()
+    assert run_audit(request).outcome().plan["first_day"] is None
