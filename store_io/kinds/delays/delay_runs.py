@@ -70,13 +70,13 @@ class DelayRecords:
         self._since, self._runs = since, _Runs(most)
         self._queues = np.zeros(0, np.int32)  # by topic_ref: the queue's id, -1 of any other topic
         self._from = np.zeros(0, np.int64)
+        self._meets_any = False
 
     def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
         """Take the messages of one batch."""
         if len(keys) > len(self._queues):
-            self._queues = np.array([queue if topic == SCHEDULE_TOPIC else -1 for topic, queue in keys], np.int32)
-            self._from = np.array([self._since.get(queue, 0) for queue in self._queues.tolist()], np.int64)
-        if not (self._queues >= 0).any():
+            self._know(keys[len(self._queues) :])
+        if not self._meets_any:
             return
         rows = columns.rows[: columns.count]
         queue = self._queues[rows["topic_ref"]]
@@ -87,8 +87,19 @@ class DelayRecords:
             what = np.where(rows["body_len"] > 0, HAS_BODY, NO_BODY).astype(np.uint8)
             self._runs.add(runs_of(queue, rows["queue_offset"], rows["tags_code"], what))
 
+    def _know(self, fresh: Sequence[QueueKey]) -> None:
+        """Remember what further queues are: there may be a million of them."""
+        queues = [queue if topic == SCHEDULE_TOPIC else -1 for topic, queue in fresh]
+        self._meets_any = self._meets_any or max(queues) >= 0
+        self._queues = np.append(self._queues, np.array(queues, np.int32))
+        self._from = np.append(self._from, np.array([self._since.get(queue, 0) for queue in queues], np.int64))
+
     def finish(self, extents: Sequence[Extent], summary: SegmentSummary) -> None:
-        summary.delayed = None if self._runs.dropped else self._runs.all()
+        summary.delayed = self.found()
+
+    def found(self) -> np.ndarray | None:
+        """Return what was found so far; None if it is too much."""
+        return None if self._runs.dropped else self._runs.all()
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
