@@ -21,7 +21,7 @@ from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.java_properties import property_line
 from store_io.base.paths import is_inner_path
 from store_io.broker.releases import ALL_DEFAULTS, known_release
-from store_io.first_day.after_start import EDGE_BYTES, Edge
+from store_io.first_day.after_start import Edge
 from store_io.repair.repair_steps import ACTIONS
 
 BROKER, SALVAGE = POLICIES = "broker", "salvage"
@@ -151,7 +151,7 @@ def _edges(rows: Any) -> tuple[Edge, ...]:
         numbers: list[Any] = [row.get("start"), row.get("end")] if isinstance(row, dict) else []
         if not numbers or any(type(number) is not int for number in numbers) or not isinstance(row.get("digest"), str):
             raise UsageError("an edge of the plan has no start, no end, or no digest")
-        if not 0 < numbers[1] - numbers[0] <= EDGE_BYTES or numbers[0] < 0:
+        if not 0 <= numbers[0] < numbers[1]:
             raise UsageError(f"an edge of the plan goes from {numbers[0]} to {numbers[1]}")
         found.append(Edge(checked_path(row.get("file")), numbers[0], numbers[1], row["digest"]))
     return tuple(found)

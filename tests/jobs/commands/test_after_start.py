@@ -153,6 +153,20 @@ def index_gone(folder: Path) -> None:
     sorted((folder / "store" / "index").iterdir())[0].unlink()
 
 
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_filler_behind_the_end_is_no_difference(tmp_path: Path, grown: bool) -> None:
+    """A broker that was copied while it ran had just closed its last segment."""
+    built = builder()
+    built.roll()
+    store = built.write(tmp_path / "store")
+    (tmp_path / "plan.json").write_text(json.dumps(plan_of(store.root, store.broker_conf)))
+    if grown:
+        shutil.rmtree(store.root)
+        built.put(Message("Topic0", 0, b"new"))
+        built.write(tmp_path / "store", clean=False)
+    assert asked(tmp_path, "--full") == (10 if grown else 0)
+
+
 HARMS = cut_whole, cut_zeros, cut_and_written_over, first_bytes, shorter, queue_end, queue_gone, index_gone
 
 
@@ -246,7 +260,8 @@ def test_a_database_and_a_ledger_of_a_broker_that_runs(tmp_path: Path, capsys: p
     ("change", "code"),
     [
         ({"edges": [{"file": "../outside", "start": 0, "end": 1, "digest": ""}]}, 2),
-        ({"edges": [{"file": "commitlog/0", "start": 0, "end": 1 << 40, "digest": ""}]}, 2),
+        ({"edges": [{"file": "commitlog/0", "start": 5, "end": 5, "digest": ""}]}, 2),
+        ({"edges": [{"file": "commitlog/0", "start": 0, "end": 1 << 40, "digest": ""}]}, 0),  # of a file that it does not list
         ({"edges": 5}, 2),
         ({"first_day": {"retention": {"at_once": "all"}}}, 2),
         ({"first_day": {"retention": {"at_once": ["/etc"], "in_delete_when": [], "if_disk_full": []}}}, 2),

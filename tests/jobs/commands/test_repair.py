@@ -36,6 +36,7 @@ from tests.support.answers.repaired import content, plan_of, previewed, repaired
 from tests.support.processes.children import PATIENCE_SECONDS, until
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.texts.json_schemas import faults
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,8 @@ def test_a_repair(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     report = json.loads((tmp_path / "new.repair.json").read_text())
     assert report["consistent"] is True and report["policy"] == "broker" and "Queue " in said
     assert sorted(p.name for p in tmp_path.iterdir()) == FILES
+    assert faults("plan", (tmp_path / "new.plan.json").read_text()) == []
+    assert entry.main(["after-start", str(tmp_path / "new"), "--plan", str(tmp_path / "new.plan.json"), "--full"]) == 0
     assert "  Next       before a start, go through" in said
     assert content(store) == before
     assert typed(store, "--to", str(tmp_path / "new")) == 2
