@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from store_io.broker.releases import BrokerRules
+from store_io.broker.releases import BrokerRules, broker_rules
 from store_io.broker.settings.day_settings import DAY_DEFAULTS, day_settings
-from store_io.broker.settings.read_settings import broker_rules, read_given
+from store_io.broker.settings.read_settings import read_given
 from store_io.first_day.cleaning import Cleaning, Disk, LogSegment, next_hour
 from store_io.first_day.cleaning_rules import HOUR_MS, CleaningRules, Hours, cleaning_rules, hours_of, ledger_cleaning_rules
 

@@ -12,8 +12,9 @@ import pytest
 
 from schemas.first_day import Retention, StartMoment, Unread
 from store_io.audit.audit_store import run_audit
+from store_io.broker.releases import broker_rules
 from store_io.broker.settings.day_settings import DAY_DEFAULTS
-from store_io.broker.settings.read_settings import broker_rules, read_given
+from store_io.broker.settings.read_settings import read_given
 from store_io.first_day import unread
 from store_io.first_day.cleaning import Disk, LogSegment
 from store_io.first_day.cleaning_rules import cleaning_rules, ledger_cleaning_rules
