@@ -256,7 +256,8 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
             break
         audit = final
     finished = [kind.finish(work, ended.final, made) for kind in REPAIRS] if ended.verdict.consistent else []
-    if any(finished):
+    unasked = ended.verdict.consistent and not work.steps.changed and work.request.start is not None  # its first day
+    if any(finished) or unasked:
         final = repair_audit.audit_new_store(work)
         ended = Ended(final, judge_new_store(begun.audit, final, log, made, why_not), made)
     return ended

@@ -230,6 +230,15 @@ def test_differences_are_named_up_to_a_bound_and_counted(started: Path, capsys: 
     assert said.count("\n  Differs ") == 100
 
 
+def test_the_plan_of_a_new_store_has_its_first_day_also_if_nothing_was_to_repair(made: Path, tmp_path: Path) -> None:
+    words = ["repair", str(made / "store"), "--plan", str(made / "plan.json"), "--to", str(tmp_path / "new")]
+    assert entry.main(words) == 0
+    plan = json.loads((tmp_path / "new.plan.json").read_text())
+    assert plan["first_day"]["retention"] is not None and plan["edges"]
+    (tmp_path / "new" / "abort").touch()
+    assert entry.main(["after-start", str(tmp_path / "new"), "--plan", str(tmp_path / "new.plan.json"), "--full"]) == 0
+
+
 @pytest.mark.parametrize("link", [False, True])
 def test_special_files_and_links_that_leave_the_store_are_not_opened(
     started: Path, tmp_path: Path, link: bool, capsys: pytest.CaptureFixture[str]
