@@ -247,6 +247,12 @@ class Step(StrEnum):
     SET_GROUP = auto()  # the group
     SET_MORE = auto()  # how many further groups
     MORE_STEPS = auto()  # how many are not listed
+    # What a started broker does by itself in its first day.
+    KEEP_SEGMENTS = auto()  # the start; segments at once, in deleteWhen; their messages; deleteWhen; hours now, to set; by disk
+    LET_GROUPS_READ = auto()  # the group, topic, queue id; messages; how many other queues of groups
+    START_BEFORE = auto()  # timer messages; the start; the moment before which all are delivered, or ""
+    DECIDE_HALF_MESSAGES = auto()  # how many
+    LEVELS_STAND_STILL = auto()  # delay levels
 
 
 class Overwritten(StrEnum):

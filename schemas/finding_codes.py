@@ -163,6 +163,7 @@ class Code(StrEnum):
     TIMER_CHECKPOINT_WRONG = "timer_checkpoint_wrong"
     TIMER_OFFSET_BEYOND_END = "timer_offset_beyond_end"
     TIMER_MESSAGES_AGAIN = "timer_messages_again"
+    TIMERS_PASSED_OVER = "timers_passed_over"
     TIMER_START_LATE = "timer_start_late"
     ROCKSDBSTORE_DAMAGED = "rocksdbstore_damaged"
     TRANSACTION_ENTRY_MISSING = "transaction_entry_missing"
@@ -734,6 +735,9 @@ _ROWS = (
                         " were sent.",
                 step="Nothing, where consumers bear messages that come twice.",
                 follows="Consumers get these messages twice."),
+    FindingCode(Code.TIMERS_PASSED_OVER, LOSS, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="Timer messages that a start at the named moment never delivers: their time is too long before it.",
+                step="Start the broker before the moment that the steps name, or send these messages again."),
     FindingCode(Code.TIMER_START_LATE, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Timers wait in RocksDB, and the time up to which timers were delivered is not stored there, as none was"
                         " delivered yet. A start then begins ten seconds before its own time.",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from schemas.advice import Cause, Lack
 from schemas.answer import Answer
 from schemas.finding_codes import BY_A_START, CURED, Code
-from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, Finding
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
 from store_io.answer.repairs import empties, going, more_than_a_start, none_goes
 from store_io.audit.outcome.safety import (
     Decision,
@@ -79,8 +79,16 @@ class _Facts:
         outcome = self.outcome
         if self.start == Start.AGAINST_SETTINGS or setting_at_fault(outcome) is not None:
             return True
+        if self._late_alone:
+            return True
         cuts = bool(setting_that_cuts(outcome)) and not has_other_losses(outcome)
         return cuts or bool(counted(outcome, Code.LEDGER_CRASH_CUT))
+
+    @property
+    def _late_alone(self) -> bool:
+        """Say whether the start loses timer messages alone, as it comes too late for them: no repair delivers these."""
+        lost = {f.code for f in self.outcome.findings if f.severity == LOSS}
+        return lost == {Code.TIMERS_PASSED_OVER}
 
     @property
     def no_repair(self) -> bool:

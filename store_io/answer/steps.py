@@ -12,6 +12,7 @@ from schemas.answer import Answer, AnswerStep, GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of
+from store_io.answer.day_steps import day_conditions
 from store_io.answer.promotion import OWN_BOUND, groups_without_offsets, place_of, topics_of_log, topics_of_tables
 from store_io.answer.repairs import acts, going, in_place_of_repair, none_goes
 from store_io.audit.outcome.safety import (
@@ -306,6 +307,7 @@ class _Steps:
             yield AnswerStep(StepName.CONDITION, Advice(Step.SET_OFFSETS))
         if shows_gone(outcome):
             yield AnswerStep(StepName.CONDITION, Advice(Step.DO_NOT_START))
+        yield from (AnswerStep(StepName.CONDITION, advice) for advice in day_conditions(outcome))
         yield from self._found.get(StepName.CONDITION, ())
         yield from (AnswerStep(StepName.CONDITION, advice) for advice in self._as_master())
         if not any(isinstance(step.what, Advice) and step.what.step == Step.SWITCH_OFF for step in self._change()):

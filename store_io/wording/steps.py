@@ -154,6 +154,33 @@ def _create_topic(topic: str | int, read: str | int, write: str | int, shown_by:
     return f"Once it is started and before clients come, create topic {name} with {queues}{kind}, as {shown_by} has it."
 
 
+def _keep_segments(
+    at: str | int, soon: str | int, later: str | int, messages: str | int, when: str | int, now: str | int, hours: str | int,
+    by_disk: str | int,
+) -> str:  # fmt: skip
+    parts = [f"{count_text(int(soon), 'segment')} within minutes"] if soon else []
+    parts += [f"{count_text(int(later), 'segment')} in the next hour of deleteWhen={when}"] if later else []
+    held = f" ({_messages(messages)})" if messages else ""
+    does = f"If the broker starts {_moment(at)}, it deletes {' and '.join(parts)} by itself{held}"
+    disk = " Some go as the disk is too full: free it first, or set cleanFileForciblyEnable=false." if by_disk else ""
+    return f"{does}. Set fileReservedTime={hours} in place of {now} in broker.conf before the start to keep them.{disk}"
+
+
+def _groups_read(group: str | int, topic: str | int, queue: str | int, messages: str | int, others: str | int) -> str:
+    more = f"; {count_text(int(others), 'other queue')} of groups lose messages so, too" if others else ""
+    return f"Group {group} has not consumed {_messages(messages)} of these, of topic {topic}, queue {queue}{more}."
+
+
+def _start_before(number: str | int, at: str | int, before: str | int) -> str:
+    lost = f"a start {_moment(at)} never delivers {count_text(int(number), 'timer message')}, whose time is too long ago"
+    by = f"Start before {_moment(before)}: after that some timer messages are never delivered. Now " if before else ""
+    return f"{by or 'Be ready: '}{lost}."
+
+
+def _moment(iso: str | int) -> str:
+    return f"{str(iso)[:16].replace('T', ' ')} UTC"
+
+
 EMPTIED = "commitlog/, consumequeue/, index/, checkpoint, and epochFileCheckpoint with its .bak"
 _NO_MORE = "The copy is as it was"
 
@@ -335,6 +362,15 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
         " consumes, to a TIME up to which it had consumed all, as 2026-11-20#21:20:22:500."
     ),
     Step.SET_MORE: lambda number: f"Set the offsets of {count_text(int(number), 'further group')} likewise.",
+    Step.KEEP_SEGMENTS: _keep_segments,
+    Step.LET_GROUPS_READ: _groups_read,
+    Step.START_BEFORE: _start_before,
+    Step.DECIDE_HALF_MESSAGES: lambda number: (
+        f"At its first check the broker gives up {count_text(int(number), 'half message')}, too old or checked too often: set"
+        " fileReservedTime above their age, or send them again from their producers."
+    ),
+    Step.LEVELS_STAND_STILL: "At delay level {0} the broker tries a message without a body without end, and delivers nothing"
+    " after it: send what waits there again.",
     Step.MORE_STEPS: lambda number: f"And {count_text(int(number), 'more step')} like these: findings.jsonl has all.",
     Step.REMOVE_CRASH_MARKS: "Remove abort and {0} from the copy before a start: it then cuts nothing and dispatches all of the"
     " log.",

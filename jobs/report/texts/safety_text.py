@@ -11,6 +11,7 @@ from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
+from store_io.answer.day_steps import segments_that_go, timers_passed_over
 from store_io.audit.checks.missing_messages import missing_text
 from store_io.audit.checks.repaired_store import repair_note
 from store_io.audit.outcome.safety import (
@@ -149,6 +150,8 @@ def judge(outcome: AuditOutcome) -> Judgement:
         answer = replace(answer, headline=not_whole.headline(outcome.not_whole[0]), reasons=reasons)
     if answer.kind == Safety.SAFE and (absent := no_config(outcome)):
         answer = replace(answer, condition=f"once {absent} is there")
+    if answer.kind in (Safety.SAFE, Safety.REBUILD) and known and (first := _first_day(outcome)):
+        answer = replace(answer, headline=f"{answer.headline}, but first {first}")
     if answer.kind == Safety.SAFE and outcome.unsafe_settings:
         head = f"{answer.headline}, but change broker.conf before new messages come"
         answer = replace(answer, headline=head).adding(*(f"{change}." for change in outcome.unsafe_settings))
@@ -165,6 +168,15 @@ def judge(outcome: AuditOutcome) -> Judgement:
         return _of_another_release(outcome, decision.safety, answer)
     assumed = _assumed(outcome, answer) if known and not again else ""
     return replace(answer, headline=f"{answer.headline}, if {assumed}") if assumed else answer
+
+
+def _first_day(outcome: AuditOutcome) -> str:
+    """Return a clause on what to see to before a start, because of what the broker does by itself; "" for nothing."""
+    going = sum(segments_that_go(outcome))
+    if going:
+        return f"keep {count_text(going, 'segment')} that it would delete by itself"
+    late = timers_passed_over(outcome)
+    return f"see to {count_text(late, 'timer message')} that it would never deliver" if late else ""
 
 
 def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:

@@ -492,7 +492,8 @@ def timers_lost(outcome: AuditOutcome) -> int:
 
     Messages whose copies were just left out of the copy are not counted.
     """
-    return sum(f.count for f in outcome.findings if f.code == Code.TIMER_MESSAGE_LOST and f.severity == LOSS)
+    codes = (Code.TIMER_MESSAGE_LOST, Code.TIMERS_PASSED_OVER)
+    return sum(f.count for f in outcome.findings if f.code in codes and f.severity == LOSS)
 
 
 def end_of_log(broker: Row) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from schemas.advice import Cause, Gap, LeftOut
+from schemas.finding_codes import Code
+from schemas.first_day import FirstDay
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
+from schemas.timer_layout import TIMER_WHEEL
 from store_io.audit.checks.changed_bytes import FirstRead
 from store_io.audit.checks.emptied import log_end
 from store_io.audit.checks.missing_messages import missing_messages
@@ -21,6 +24,7 @@ from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.java_properties import parse_properties
 from store_io.base.packed import packed
 from store_io.base.times import iso_time
+from store_io.base.wording import count_text
 from store_io.broker.releases import Setting
 from store_io.broker.settings.unsafe_settings import unsafe_settings
 from store_io.first_day.first_day import first_day
@@ -117,12 +121,13 @@ def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:
 def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     """Return all results but `seconds`, which the caller measures. The same bytes give the same."""
     copy = evidence.copy
-    out = _judged(evidence, judged)
+    known, start = not judged.gaps.faults, evidence.request.start
+    day = first_day(evidence, start) if known and start is not None else None
+    out = _judged(evidence, replace(judged, findings=[*judged.findings, *_of_the_day(day)]))
     _set_premises(evidence, out)
     out.not_judged, out.no_repair = not_judged(evidence), no_repair(evidence.copy)
     out.bytes_read = evidence.bytes_read
-    known, start = not judged.gaps.faults, evidence.request.start
-    out.first_day = first_day(evidence, start) if known and start is not None else None
+    out.first_day = day
     out.plan = _plan(evidence, out, known)
     out.loss = loss_rows(evidence.loss)
     for kind in KINDS:
@@ -139,6 +144,14 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.verdict_head, verdict = verdict_parts(out)
     out.verdict = out.verdict_head + verdict
     return out
+
+
+def _of_the_day(day: FirstDay | None) -> Iterator[Finding]:
+    """Yield the finding on timer messages that this start never delivers, if somebody decided to start."""
+    if day is not None and day.moment.decided and day.timers is not None and day.timers.never:
+        number, at = day.timers.never, iso_time(day.moment.at_ms)
+        said = f"a start at {at} never delivers {count_text(number, 'timer message')}"
+        yield Finding(Code.TIMERS_PASSED_OVER, TIMER_WHEEL, message=said, count=number)
 
 
 def start_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:

@@ -1,0 +1,61 @@
+"""What to see to before a start, because of what the started broker does by itself in its first day."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from schemas.advice import Advice, Step
+from schemas.rows import AuditOutcome
+from store_io.base.times import iso_time
+
+_HOUR_MS = 3_600_000
+
+
+def segments_that_go(outcome: AuditOutcome) -> tuple[int, int]:
+    """Return (segments that the broker deletes within minutes, further ones in the next hour of deleteWhen)."""
+    kept = outcome.first_day.retention if outcome.first_day is not None else None
+    return (len(kept.at_once), len(kept.in_delete_when)) if kept is not None else (0, 0)
+
+
+def timers_passed_over(outcome: AuditOutcome) -> int:
+    """Return timer messages that a start at this moment never delivers, as their time is too long ago."""
+    timers = outcome.first_day.timers if outcome.first_day is not None else None
+    return timers.never if timers is not None else 0
+
+
+def day_conditions(outcome: AuditOutcome) -> Iterator[Advice]:
+    """Yield what to see to before the start, what takes most first."""
+    day = outcome.first_day
+    if day is None:
+        return
+    at = iso_time(day.moment.at_ms) or ""
+    if any(segments_that_go(outcome)):
+        yield _keep_segments(outcome, at)
+    if day.retention is not None and day.retention.unread:
+        most = day.retention.unread[0]
+        others = day.retention.unread_more or 0
+        others += len(day.retention.unread) - 1
+        yield Advice(Step.LET_GROUPS_READ, (most.group, most.topic, most.queue_id, most.messages, others))
+    if day.timers is not None and day.timers.never:
+        before = day.timers.start_before_ms
+        yield Advice(Step.START_BEFORE, (day.timers.never, at, iso_time(before) or "" if before is not None else ""))
+    if day.transactions is not None and day.transactions.moved_at_first_check:
+        yield Advice(Step.DECIDE_HALF_MESSAGES, (day.transactions.moved_at_first_check,))
+    if day.delays is not None and day.delays.stuck_levels:
+        yield Advice(Step.LEVELS_STAND_STILL, (", ".join(map(str, day.delays.stuck_levels)),))
+
+
+def _keep_segments(outcome: AuditOutcome, at: str) -> Advice:
+    """Return the step that keeps all segments: the hours of fileReservedTime, and whether the disk is why younger ones go."""
+    day = outcome.first_day
+    assert day is not None and day.retention is not None
+    kept = day.retention
+    going = {*kept.at_once, *kept.in_delete_when}
+    times = [row["modified_ns"] // 1_000_000 for row in outcome.segments if row["file"] in going and row.get("modified_ns")]
+    oldest = max(0, day.moment.at_ms - min(times, default=day.moment.at_ms))
+    ages = {row["file"]: day.moment.at_ms - row["modified_ns"] // 1_000_000 for row in outcome.segments if row.get("modified_ns")}
+    by_disk = any(ages.get(path, 0) < kept.reserved_hours * _HOUR_MS for path in kept.at_once if path in ages)
+    hours = math.ceil(oldest / _HOUR_MS) + 24
+    numbers = len(kept.at_once), len(kept.in_delete_when), kept.messages or 0
+    return Advice(Step.KEEP_SEGMENTS, (at, *numbers, kept.delete_when, kept.reserved_hours, hours, int(by_disk)))
