@@ -1,6 +1,6 @@
 """Check for segments whose bytes changed although their modification time did not: a bad disk, or a change that hid itself.
 
-A broker never writes to a segment again once it has begun the next one, and every writer but one that puts the time back changes
+A broker never writes to a segment again after it has made the next one, and every writer but one that puts the time back changes
 the time. So each segment is held against the first run that read it with its modification time, once a later segment held
 messages. Each run's row of a segment names that run, so that the last run's rows alone are read: the finding stays as long as
 these bytes do, and goes when the old bytes are back or the file has a new time.
