@@ -38,7 +38,7 @@ class SeenSegment:
     """What the last run says of a segment.
 
     digest: "" if it is not known. damaged: it held damaged bytes. begins: the earliest store time in it, 0 if not known.
-    first: None if there is none that counts.
+    first: None without a first run that counts.
     """
 
     modified_ns: int
