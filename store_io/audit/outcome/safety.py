@@ -530,8 +530,7 @@ def is_emptied(outcome: AuditOutcome) -> bool:
 
 def shows_gone(outcome: AuditOutcome) -> bool:
     """Say whether other files of a copy without messages still show which messages existed: a start deletes them."""
-    shows = any(queue.get("disk_entries") for queue in outcome.queues) or bool(outcome.index_files)
-    return holds_nothing(outcome) and shows
+    return holds_nothing(outcome) and (bool(outcome.index_files) or any(queue.get("disk_entries") for queue in outcome.queues))
 
 
 def holds_nothing(outcome: AuditOutcome) -> bool:

@@ -105,7 +105,7 @@ def test_a_held_lock_ends_what_would_make_a_store(held: Path, command: str, caps
         assert done.returncode == 20, done.stderr
         assert f"process {os.getpid()} holds the file lock" in done.stderr, "an audit says it and goes on"
         shown = " ".join(done.stdout.split())
-        assert "Repair A repair refuses a directory that a broker uses. " in shown and "and audit and repair the copy." in shown
+        assert "1. stop: A repair refuses a directory that a broker uses. " in shown and "and audit and repair the copy." in shown
         assert "spark-submit.sh repair" not in shown and "Repair line" not in shown
         words += ["--plan", str(plan), "--to", str(held.parent / "new")]
     assert entry.main(words) == 3

@@ -24,6 +24,7 @@ from jobs.tasks.task_process import run_pickled
 from schemas.rows import AuditOutcome
 from store_io.base.tasks import Task
 
+READ_AT = 1_767_225_600_000_000_000  # ns: one moment, so that the starts that are meant are the same, too
 
 def _no_path(_: str) -> None:
     raise RuntimeError("Spark's file systems are not here")
@@ -74,7 +75,7 @@ def audited_fleet(
     compare: bool = False,
 ) -> Fleet:
     """Audit the stores and write their files. whole: small ones by one task each.  compare: as FoundCopies has it."""
-    used, reading = cast(Runner, runner or HereRunner()), reading or Reading()
+    used, reading = cast(Runner, runner or HereRunner()), reading or Reading(since=READ_AT)
     info = RunInfo("run", "0", "0", datetime(2026, 1, 1, tzinfo=UTC), out="out")
     copies, problems = FoundCopies(compare), list[str]()
     output = OutputFolder(str(out))
