@@ -26,6 +26,7 @@ from store_io.base.tasks import Task
 
 READ_AT = 1_767_225_600_000_000_000  # ns: one moment, so that the starts that are meant are the same, too
 
+
 def _no_path(_: str) -> None:
     raise RuntimeError("Spark's file systems are not here")
 
