@@ -378,19 +378,19 @@ class QueueState:
 
     def put_entries(self) -> Ranges:
         """Return the numbers of the entries that dispatch has put, each at its message's queue offset. No BatchConsumeQueue."""
-        rows = self.pieces.rows
+        rows, unit = self.pieces.rows, self.unit
         if not len(rows):
             return []
         start = np.array(self.pieces.starts, np.int64)[rows["file"]] + rows["at"]
         in_place = rows["extra"] < 0
-        for number in np.flatnonzero(~in_place).tolist():
+        for number in (~in_place).nonzero()[0].tolist():
             piece = self.pieces.piece(number)
-            in_place[number] = piece.run >= 0 and piece.start == (piece.of_run[0] + piece.skipped) * self.unit
-        first, count = start[in_place] // self.unit, rows["count"][in_place]
-        apart = np.flatnonzero(first[1:] != first[:-1] + count[:-1]) + 1
-        begins, ends = np.append(0, apart), np.append(apart - 1, len(first) - 1)
-        put = zip(first[begins].tolist(), (first[ends] + count[ends]).tolist(), strict=True) if len(first) else ()
-        return intersect(union(put), [(self.min_offset, self.max_offset)])
+            in_place[number] = piece.run >= 0 and piece.start == (piece.of_run[0] + piece.skipped) * unit
+        first = start[in_place] // unit
+        end = first + rows["count"][in_place]
+        apart = first[1:] != end[:-1]
+        put = zip([*first[:1].tolist(), *first[1:][apart].tolist()], [*end[:-1][apart].tolist(), *end[-1:].tolist()], strict=True)
+        return intersect(union(put), [(self.min_logic // unit, self.max_bytes // unit)])
 
     # ---- minimum and maximum ---------------------------------------------------------------------------------------
 
