@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from schemas.finding_codes import Code
 from schemas.first_day import StartMoment, TimersOfDay
+from schemas.rows import LOSS
 from store_io.first_day.timers import timers_lost, timers_of_day
 from store_io.kinds.timers import timer_kind
 from store_io.kinds.timers.due_timers import READ_SLOTS
@@ -118,3 +120,14 @@ def test_what_retention_takes_before_it_is_due(tmp_path: Path) -> None:
     assert timers_lost(evidence_of(made, soon.at_ms), soon, segments, (), FIRST) == 40 - 4
     assert timers_lost(evidence_of(made, now, "4.9.8"), start, segments, (), now) == 0
     assert timers_lost(evidence_of(made, now, conf="brokerRole=SLAVE\nbrokerId=1"), start, segments, (), now) is None
+
+
+def test_a_decided_start_that_comes_too_late_for_timers_loses_them(made: TimerStore) -> None:
+    late = StartMoment(LAST_START + 8 * 86_400_000)
+    undecided = product.audit(made.root, "5.3.3", made.conf, start=late)
+    assert undecided.outcome.exit_code == 0 and Code.TIMERS_PASSED_OVER not in {f.code for f in undecided.findings}
+    decided = product.audit(made.root, "5.3.3", made.conf, start=replace(late, decided=True))
+    (found,) = (f for f in decided.findings if f.code == Code.TIMERS_PASSED_OVER)
+    assert (found.severity, found.count, decided.outcome.exit_code) == (LOSS, 4, 20)
+    in_time = product.audit(made.root, "5.3.3", made.conf, start=StartMoment(LAST_START, decided=True))
+    assert in_time.outcome.exit_code == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs.report.texts.comparison_words import choice_words
-from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import Code
 from schemas.rows import Row
@@ -118,8 +118,9 @@ def test_replicas_without_an_epoch_in_common_are_to_be_emptied_first(tmp_path: P
     words = choice_words(made.result)
     assert words.startswith("start b as master")
     assert ("c can never join it as it is: empty it first (commitlog/" in words and "epochFileCheckpoint" in words) is apart
-    steps = " ".join(step for step, _ in next_steps(part, ("c",), "plan.json").others)
-    assert ("make this copy a slave of it" in steps) is not apart and ("empty it first" in steps) is apart
+    steps = " ".join(step.text for step in shown_steps(part, ("c",), "plan.json"))
+    assert ("this copy becomes a slave of" in steps and ", empty it" in steps) is apart
+    assert ("Start this copy as master only if" in steps) is not apart
     told = as_master(made.result, "c")
     assert told is not None and (told.earlier, told.refused) == (not apart, apart)
     assert ("can never join b" in told.headline()) is apart
@@ -144,7 +145,7 @@ def test_what_only_another_copy_has_needs_no_rebuild_of_this_one(tmp_path: Path)
     assert outcome.exit_code == 10
     judged = judge(outcome)
     said = " ".join([judged.headline, *(why.sentence for why in judged.reasons), *verdict_parts(outcome)])
-    assert "Another copy, b, holds a newer config/consumerOffset.json" in said
+    assert "another copy, b, holds a newer config/consumerOffset.json" in said
     assert "rebuil" not in said and "do not agree" not in said and "consistent" not in said
 
 

@@ -67,6 +67,11 @@ VALUES: dict[Step, tuple[str | int, ...]] = {
     Step.SEND_GIVEN_UP: (12, 1),
     Step.STOP_USER: ("{A} broker uses it.",),
     Step.MORE_STEPS: (12,),
+    Step.KEEP_SEGMENTS: ("2026-11-28", 3, 5, 12, "04", 72, 200, 1),
+    Step.LET_GROUPS_READ: ("{group}", "{topic}", 4, 12, 2),
+    Step.START_BEFORE: (12, "2026-11-28", "2026-11-27"),
+    Step.DECIDE_HALF_MESSAGES: (12,),
+    Step.LEVELS_STAND_STILL: ("3, 4",),
 }  # fmt: skip
 SILENT = {Step.OF_CODE, Step.RAISED_OF_CODE, Step.RESTORE_REFUSED, Step.RESTORE_REFUSED_ALONE, Step.COPY_REFUSED_BACKUP}
 
@@ -94,6 +99,15 @@ def test_a_refused_start_names_the_tables_that_it_overwrites(tables: Overwritten
 def test_what_is_sent_again_is_at_least_so_much_only_if_there_may_be_more() -> None:
     assert "at least 12 messages" in advice_text(Advice(Step.SEND_AGAIN, (12, 1)))
     assert "at least" not in advice_text(Advice(Step.SEND_AGAIN, (12, 0)))
+
+
+def test_a_start_without_a_last_moment_names_none() -> None:
+    values = (12, "2026-11-28", "")
+    assert "Start before" not in advice_text(Advice(Step.START_BEFORE, values))
+
+
+def test_a_disk_that_is_not_too_full_takes_no_segment() -> None:
+    assert "disk" not in advice_text(Advice(Step.KEEP_SEGMENTS, ("2026-11-28", 1, 0, 0, "04", 72, 200, 0)))
 
 
 def test_a_table_is_taken_for_its_entries_or_for_its_greater_offsets() -> None:

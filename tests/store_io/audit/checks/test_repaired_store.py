@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jobs.report.files.json_text import document
-from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.repair_text import repair_text
 from jobs.report.texts.safety_text import held, judge
 from schemas.advice import Advice, Step
@@ -23,7 +23,6 @@ from store_io.base.wording import count_text
 from store_io.log.records import bridges
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
-from store_io.wording.steps import advice_text
 from tests.support import damage
 from tests.support.answers.repaired import numbers, plan_of, previewed, repaired
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
@@ -73,7 +72,7 @@ def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tupl
     assert gone > 20 and report["given_up"] == {"messages": gone, "missing": gone, "cut": 0, "earlier": 0, "signs": []}
     segments = [f for f in audited(store, store.root).findings if f.code == "segment_missing"]
     assert all(f.next == Advice(Step.SEEK_LOG_END) for f in segments)
-    assert next_steps(audited(store, store.root), ["/s"], "/p").first == advice_text(Advice(Step.SEEK_LOG_END))
+    assert shown_steps(audited(store, store.root), ["/s"], "/p")[0].text.startswith("Copy again the end of the log")
     assert sum(f.count for f in segments) == gone
     outcome = again(given, document(report))
     sentence = f"his store was made by a repair on {MADE_AT} UTC that gave up {gone} messages"

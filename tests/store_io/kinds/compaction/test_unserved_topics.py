@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import Code
 from schemas.rows import NOTE, Finding
@@ -32,8 +32,8 @@ def test_without_its_log_consumers_get_none(tmp_path: Path) -> None:
     told = f"Do not start this copy with cleanup.policy=COMPACTION of {TOPIC}: consumers of {TOPIC} {NO_LOG}"
     assert audited.outcome.exit_code == 20 and judge(audited.outcome).headline == told
     assert found.message in audited.outcome.verdict
-    steps = next_steps(audited.outcome, (str(store.root),), "plan.json")
-    assert not steps.nothing and any("docs/kinds/compaction.md 6" in step for step, _ in steps.others)
+    steps = shown_steps(audited.outcome, (str(store.root),), "plan.json")
+    assert any("docs/kinds/compaction.md 6" in step.text for step in steps)
 
 
 def test_with_its_log_or_as_an_ordinary_topic_it_is_served(tmp_path: Path) -> None:
