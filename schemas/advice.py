@@ -233,6 +233,9 @@ class Step(StrEnum):
     START = auto()  # the release; so for those that follow
     START_JUDGED = auto()
     START_MENDING = auto()
+    START_DAMAGED = auto()
+    START_ONCE = auto()
+    START_ALL_BUT = auto()
     START_NEW_STORE = auto()
     START_COPY = auto()
     START_CHANGED = auto()
@@ -240,6 +243,7 @@ class Step(StrEnum):
     CHECK_LOG_END = auto()  # the physical offset at which the log ends
     CHECK_NEW_STORE = auto()
     SEND_AGAIN = auto()  # messages that are missing; whether there may be more
+    SEND_TIMERS = auto()  # timer messages that the start passes over
     SEND_GIVEN_UP = auto()  # messages that the repair gives up; whether it may give up more
     SEND_ONLY_OTHERS = auto()  # a copy; messages that it alone holds; the copy that is to be master
     CREATE_TOPIC = auto()  # the topic; its read queues; its write queues; what shows these; its attributes, or ""
@@ -248,7 +252,9 @@ class Step(StrEnum):
     SET_MORE = auto()  # how many further groups
     MORE_STEPS = auto()  # how many are not listed
     # What a started broker does by itself in its first day.
-    KEEP_SEGMENTS = auto()  # the start; segments at once, in deleteWhen; their messages; deleteWhen; hours now, to set; by disk
+    KEEP_SEGMENTS = (
+        auto()
+    )  # the start; segments at once, in deleteWhen; their messages; deleteWhen; hours now, to set or 0; by disk
     LET_GROUPS_READ = auto()  # the group, topic, queue id; messages; how many other queues of groups
     START_BEFORE = auto()  # timer messages; the start; the moment before which all are delivered, or ""
     DECIDE_HALF_MESSAGES = auto()  # how many

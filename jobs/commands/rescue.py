@@ -16,7 +16,6 @@ hand it over. What is run is the very command that is shown. The exit code says 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jobs.audit.run_audit import write_store
@@ -30,7 +29,7 @@ from jobs.repair.first_look import AskedRescue, agreed, first_lines, first_look
 from jobs.report.files.result_files import replicas_json
 from jobs.report.pages.hand_over_page import hand_over_text
 from jobs.report.pages.report_html import PageContext
-from jobs.report.texts.commands import command_line, repair_withheld, repair_words, store_words
+from jobs.report.texts.commands import command_line, not_shown, repair_withheld, repair_words, store_words
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.rescue_text import (
     ComparedDonor,
@@ -50,9 +49,12 @@ from jobs.runtime import interrupts
 from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed
 from jobs.tasks.threads_or_spark import run_tasks_for
+from schemas.answer import Answer, StepName
 from schemas.rows import DOUBT, NAMED, AuditOutcome
 from schemas.store_names import BESIDE
+from store_io.answer.answers import answer_of
 from store_io.answer.repairs import none_goes
+from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.audit.outcome.copy_whole import held_by
@@ -129,17 +131,21 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
     if end is not None:
         if end.code != CONSISTENT:
             _write(asked, outcome)
-        _say(_steps(asked, outcome, command.spark) + end_text(end.headline, end.steps))
+        _say(_steps(command, asked, outcome) + end_text(end.headline, end.steps))
         return end.code
     outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
     _write(asked, outcome)
     if GIVE_UP not in command.flags and still_to_be_had(outcome, ways):
         named = [(name, command.options[name]) for name in ("--donor", "--to") if name in command.options]
-        again = command_line("rescue", (*store_words(asked.store), YES, GIVE_UP), named)
-        _say(_steps(asked, outcome, command.spark, again) + withheld_text(outcome, ways, asked.folder))
+        again = command_line("rescue", (*_given(command, asked), YES, GIVE_UP), named)
+        _say(_steps(command, asked, outcome, again) + withheld_text(outcome, ways, asked.folder))
         return LOST
-    _say(_steps(asked, outcome, command.spark))
-    best = recommended(outcome)
+    _say(_steps(command, asked, outcome))
+    best, answer = recommended(outcome), answer_of(outcome)
+    first = best is not None and answer in (Answer.CHANGE, Answer.OTHER_COPY) and not _lists_repair(outcome)
+    if first and GIVE_UP not in command.flags:
+        _say(end_text("Not rescued: do the steps above first; --give-up repairs all the same.", (_page(asked, outcome),)))
+        return outcome.exit_code if answer == Answer.CHANGE else LOST
     if best is None and any(way.consistent for way in ways):
         _say(end_text("Not rescued: a repair would change nothing of this.", (_page(asked, outcome),)))
         return outcome.exit_code
@@ -151,10 +157,10 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
 
 def _propose(command: Command, asked: AskedRescue, outcome: AuditOutcome, best: RepairProposal) -> int:
     """Show the recommended command; run it if that is wanted."""
-    given = (*store_words(asked.store), *command.spark, *start_words(command.options))
-    words = repair_words(best, given, _plan_file(asked, outcome), asked.target)
+    words = repair_words(best, _given(command, asked), _plan_file(asked, outcome), asked.target)
     run_it = YES in command.flags
-    _say(choice_text(outcome, asked.folder, not run_it))
+    shown = "" if _lists_repair(outcome) else command_line("repair", words, []) or not_shown(words)
+    _say(choice_text(outcome, shown, asked.folder, not run_it))
     if run_it or agreed("Run it now?"):
         done = carry_out(options.parse(["repair", *words]), asked.assumed)
         if done.handed is not None:
@@ -244,10 +250,19 @@ def _page(asked: AskedRescue, outcome: AuditOutcome) -> str:
     return f"{asked.folder}/{outcome.name}/report.html has all of it"
 
 
-def _steps(asked: AskedRescue, outcome: AuditOutcome, spark: Sequence[str], all_the_same: str = "") -> str:
-    """Return the list of steps. spark: options of this command that its repair takes over; all_the_same: as `steps_list`."""
-    words = (*store_words(asked.store), *spark)
-    steps = shown_steps(outcome, words, _plan_file(asked, outcome), asked.target)
+def _given(command: Command, asked: AskedRescue) -> tuple[str, ...]:
+    """Return the words of this rescue that a command for the same store takes over."""
+    return (*store_words(asked.store), *command.spark, *start_words(command.options))
+
+
+def _lists_repair(outcome: AuditOutcome) -> bool:
+    """Say whether a repair is one of the steps."""
+    return any(step.name == StepName.REPAIR and step.what is None for step in steps_of(outcome))
+
+
+def _steps(command: Command, asked: AskedRescue, outcome: AuditOutcome, all_the_same: str = "") -> str:
+    """Return the list of steps. all_the_same: as `steps_list` takes it."""
+    steps = shown_steps(outcome, _given(command, asked), _plan_file(asked, outcome), asked.target)
     return steps_list(outcome, steps, all_the_same)
 
 

@@ -13,6 +13,7 @@ from schemas.rows import NOTE, AuditOutcome, Row
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 
 MOST_NAMED = 5  # topics, groups
+MOST_QUEUES = 1_024  # of a topic that a command makes
 BATCH = "+queue.type=BatchCQ"
 FILES = frozenset((TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS))
 OWN_BOUND = (Step.CREATE_TOPIC, Step.CREATE_MORE, Step.SET_GROUP, Step.SET_MORE)
@@ -48,6 +49,8 @@ def topics_of_tables(outcome: AuditOutcome, taken: list[Advice]) -> Iterator[Adv
     for topic, (entry, row) in sized[:MOST_NAMED]:
         read, write = entry.get("read_queues") or 1, entry.get("write_queues") or 1
         place = place_of(group, row["holder"])
+        if max(read, write) > MOST_QUEUES:
+            continue
         yield Advice(
             Step.CREATE_TOPIC, (topic, read, write, f"{row['holder_file']} of {place}", BATCH if entry.get("batch") else "")
         )
@@ -69,6 +72,8 @@ def topics_of_log(outcome: AuditOutcome) -> Iterator[Advice]:
     queues = _queues(outcome, frozenset(str(f.topic) for f in lost[:MOST_NAMED]))
     for finding in lost[:MOST_NAMED]:
         number, batch = queues.get(str(finding.topic), (1, False))
+        if number > MOST_QUEUES:  # a damaged record may name any queue
+            continue
         yield Advice(Step.CREATE_TOPIC, (str(finding.topic), number, number, "the log of this copy", BATCH if batch else ""))
     more = len(lost) - MOST_NAMED + outcome.findings_dropped.get(Code.TOPIC_NOT_IN_TABLE, 0)
     if more > 0:

@@ -18,6 +18,7 @@ from store_io.answer.repairs import acts, going, in_place_of_repair, none_goes
 from store_io.audit.outcome.safety import (
     LOGS_APART,
     AsMaster,
+    Start,
     config_absent,
     config_unknown,
     counted,
@@ -89,7 +90,14 @@ _SAYS_MORE = (  # (a step, one that says all of it and more)
     (CATALOGUE[Code.TOPIC_NOT_IN_TABLE].next, Advice(Step.CREATE_TOPICS_DELETE_NONE)),
 )
 _ONE_HEALED = (Code.COMMITLOG_FOREIGN, Code.QUEUE_OFFSET_WRONG, Code.QUEUE_OFFSET_BACK)  # one change makes them right
-_REPLACED = (Code.LIVE_COPY, Code.QUEUES_COPIED_LATER, Code.CONFIG_NOT_COPIED, Code.STORES_MERGED, Code.COPY_IS_BEHIND)
+_REPLACED = (
+    Code.TIMERS_PASSED_OVER,
+    Code.LIVE_COPY,
+    Code.QUEUES_COPIED_LATER,
+    Code.CONFIG_NOT_COPIED,
+    Code.STORES_MERGED,
+    Code.COPY_IS_BEHIND,
+)
 
 
 def steps_of(outcome: AuditOutcome) -> list[AnswerStep]:
@@ -341,13 +349,16 @@ class _Steps:
         if lacking is not None and not lacking.earlier and (lacking.diverged_from or lacking.undecided) and not lacking.best:
             return
         kinds = {lack.kind for lack in outcome.not_whole}
+        damaged = self._decision.start in (Start.MISSING, Start.DAMAGED, Start.NO_MESSAGE_LEFT)
         step = {
             Answer.COPY_AGAIN: Step.START_COPY,
             Answer.OTHER_COPY: Step.START_OTHER,
-            Answer.CHANGE: Step.START_CHANGED,
+            Answer.CHANGE: Step.START_CHANGED if any(True for _ in self._change()) else Step.START_ALL_BUT,
             Answer.REPAIR: Step.START_NEW_STORE,
-            Answer.START_MENDS: Step.START_MENDING,
+            Answer.START_MENDS: Step.START_DAMAGED if damaged else Step.START_MENDING,
         }.get(answer, Step.START_JUDGED if outcome.not_judged else Step.START)
+        if step == Step.START and any(True for _ in day_conditions(outcome)):
+            step = Step.START_ONCE
         if Lack.LOG_ELSEWHERE not in kinds:
             yield AnswerStep(StepName.START, Advice(step, (outcome.release,)))
 
@@ -362,6 +373,8 @@ class _Steps:
     def _resend(self) -> Iterator[AnswerStep]:
         outcome, lacking = self._outcome, self._decision.lacking
         yield from self._found.get(StepName.RESEND, ())
+        late = sum(f.count for f in outcome.findings if f.code == Code.TIMERS_PASSED_OVER)
+        yield from [AnswerStep(StepName.RESEND, Advice(Step.SEND_TIMERS, (late,)))] if late else []
         if lacking is not None and lacking.diverged_from:
             advice = _sent_from(outcome.name, lacking, outcome.replicas)
             yield from [AnswerStep(StepName.RESEND, advice)] if advice is not None else []

@@ -162,8 +162,13 @@ def _keep_segments(
     parts += [f"{count_text(int(later), 'segment')} in the next hour of deleteWhen={when}"] if later else []
     held = f" ({_messages(messages)})" if messages else ""
     does = f"If the broker starts {_moment(at)}, it deletes {' and '.join(parts)} by itself{held}"
-    disk = " Some go as the disk is too full: free it first, or set cleanFileForciblyEnable=false." if by_disk else ""
-    return f"{does}. Set fileReservedTime={hours} in place of {now} in broker.conf before the start to keep them.{disk}"
+    disk = (
+        " The disk is too full, and age does not count then: free it first, or set cleanFileForciblyEnable=false."
+        if by_disk
+        else ""
+    )
+    keeps = f" Set fileReservedTime={hours} in place of {now} in broker.conf to keep them for a week." if hours else ""
+    return f"{does}.{disk}{keeps}"
 
 
 def _groups_read(group: str | int, topic: str | int, queue: str | int, messages: str | int, others: str | int) -> str:
@@ -173,8 +178,11 @@ def _groups_read(group: str | int, topic: str | int, queue: str | int, messages:
 
 def _start_before(number: str | int, at: str | int, before: str | int) -> str:
     lost = f"a start {_moment(at)} never delivers {count_text(int(number), 'timer message')}, whose time is too long ago"
-    by = f"Start before {_moment(before)}: after that some timer messages are never delivered. Now " if before else ""
-    return f"{by or 'Be ready: '}{lost}."
+    if not before:
+        return f"Be ready: {lost}."
+    if str(before) <= str(at):
+        return f"Only a start before {_moment(before)} would have delivered all timer messages: {lost}."
+    return f"Start before {_moment(before)}: after that more timer messages are never delivered. Already, {lost}."
 
 
 def _moment(iso: str | int) -> str:
@@ -337,6 +345,10 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     Step.START: "Start RocketMQ {0} on this copy: it loses nothing.",
     Step.START_JUDGED: "Start RocketMQ {0} on this copy: it loses nothing of what was judged.",
     Step.START_MENDING: "Start RocketMQ {0} on this copy: it loses no message that the copy holds, and mends what differs.",
+    Step.START_DAMAGED: "Start RocketMQ {0} on this copy: it loses no message that the copy still holds. What is damaged or"
+    " missing stays so.",
+    Step.START_ONCE: "Start RocketMQ {0} on this copy, once all above is seen to: then it loses nothing.",
+    Step.START_ALL_BUT: "Start RocketMQ {0} on this copy: it loses nothing but these timer messages.",
     Step.START_NEW_STORE: "Start RocketMQ {0} on the repaired store, never on this copy.",
     Step.START_COPY: "Audit what the steps above have made, and start RocketMQ {0} on it if its answer is start.",
     Step.START_CHANGED: "Audit again with what was changed, and start RocketMQ {0} if the answer is start.",
@@ -347,6 +359,10 @@ _WORDS: Mapping[Step, str | Callable[..., str]] = {
     ),
     Step.CHECK_NEW_STORE: "Go through the checks of the hand-over page, which the repair writes beside the new store.",
     Step.SEND_AGAIN: _send_again,
+    Step.SEND_TIMERS: lambda number: (
+        f"Send again {count_text(int(number), 'timer message')} that the start passes over: query shows those of topic"
+        " rmq_sys_wheel_timer."
+    ),
     Step.SEND_GIVEN_UP: lambda number, more: (
         f"Send again what the repair gives up, {'at least ' if more else ''}{_messages(number)}: the files beside the new store"
         " name them."

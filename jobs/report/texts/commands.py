@@ -5,8 +5,10 @@ They are quoted, and nothing in them steers a terminal or cannot be seen: a sent
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -39,6 +41,7 @@ RESCUE_FIRST = "Work out a repair by each policy, and see which one keeps more"
 _RANGE = 100  # queue offsets that a query begins with
 _TOPIC, _ONLY_HERE = "--topic", "--only-here"
 _PARTS = ("--commitlog", "--consumequeue", "--index")  # of the one copy that they were named for
+_SETTINGS = ("--release", "--broker-conf")
 RESEND = "Resend.java"
 _BROKER = "rocketmq@BROKER"  # in a command: the user and the machine of the broker
 _FILES = frozenset({"--broker-conf", "--plan", RESEND})
@@ -183,7 +186,9 @@ def copied_again(lack: NotWhole, words: Sequence[str], unclean: bool) -> tuple[s
     copy, said = words[0].rstrip("/"), not_whole.step(lack)
     if lack.kind == Lack.OTHER_COPY:
         with_donor: list[tuple[str, object]] = [("--donor", copy)] if lack.own else []
-        return f"{said}:", command_line("rescue", (lack.place, *words[1:]), with_donor)
+        if lack.own and set(_PARTS) & set(words):  # a donor has all its parts in one folder
+            return f"{said}.", ""
+        return f"{said}:", command_line("rescue", (lack.place, *_settings(words)), with_donor)
     log = lack.place or f"store/{COMMITLOG}"
     whole = lack.kind in (Lack.ZEROS, Lack.QUEUES_LATER) or lack.kind == Lack.SEGMENTS_AT_END and unclean
     if whole:  # its other files are of other moments, too
@@ -197,7 +202,8 @@ def copied_again(lack: NotWhole, words: Sequence[str], unclean: bool) -> tuple[s
     else:
         source, target = f"{log}/", f"{copy}/{COMMITLOG}/"
     in_parts = "--commitlog" in words and not whole
-    line = "" if lack.kind == Lack.STORES_MERGED or in_parts else _rsync(source, target)
+    keeps = "--ignore-existing" if target == f"{copy}/{COMMITLOG}/" else ""  # what this copy holds may be better by now
+    line = "" if lack.kind == Lack.STORES_MERGED or in_parts else _rsync(source, target, keeps)
     return (f"{said}:", line) if line else (f"{said}.", "")
 
 
@@ -211,17 +217,25 @@ def only_here(advice: Advice, words: Sequence[str]) -> tuple[str, str]:
     """Return (the command that saves what one copy alone holds, why there is none). words: those of the audited copy."""
     sender = str(advice.values[0])
     master = str(advice.values[2]) if advice.step == Step.SEND_ONLY_OTHERS else words[0]
-    settings = [word for pair in zip(words[1::2], words[2::2], strict=True) if pair[0] not in _PARTS for word in pair]
+    settings = _settings(words)
     local = sender.rstrip("/") if not is_uri(sender) else sender.rstrip("/").rpartition("/")[2]
     options = [(_ONLY_HERE, master), ("--format", "resend"), ("--out", f"{local}.only-here.jsonl")]
     asked = sender, *settings
     return command_line("query", asked, options), not_shown(asked, options)
 
 
-def _rsync(source: str, target: str) -> str:
-    """Return the command that copies from the broker's machine to a folder of this one; "" if none can be written."""
-    line = ["rsync", "-a", shell_word(f"{_BROKER}:{source}"), shell_word(target)]
-    return "" if is_uri(target) or "" in line else " ".join(line)
+def _settings(words: Sequence[str]) -> list[str]:
+    """Return the words of a command that say how a store is read, whichever store it is."""
+    return [word for option, value in pairwise(words) if option in _SETTINGS for word in (option, value)]
+
+
+def _rsync(source: str, target: str, more: str = "") -> str:
+    """Return the command that copies from the broker's machine to a folder of this one; "" if none can be written.
+
+    The shell of the broker's machine reads the source once more, so that only plain paths are written.
+    """
+    line = ["rsync", "-a", shell_word(f"{_BROKER}:{source}"), shell_word(target), *([more] if more else [])]
+    return "" if is_uri(target) or "" in line or not re.fullmatch(r"[\w./~-]+", source, re.ASCII) else " ".join(line)
 
 
 def repair_words(proposal: RepairProposal, words: Sequence[str], plan: str, to: str) -> tuple[str, ...]:

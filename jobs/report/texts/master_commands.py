@@ -29,7 +29,9 @@ def master_command(outcome: AuditOutcome, advice: Advice, words: Sequence[str]) 
     words: those of the audited copy.
     """
     if advice.step == Step.MAKE_MASTER:
-        file = next((value for option, value in pairwise(words) if option == _CONF), "broker.conf")
+        file = next((value for option, value in pairwise(words) if option == _CONF), "")
+        if not file or is_uri(file) or file == "broker.conf":  # which one that is, is not known here
+            return "", ""
         return _line([_MASTER], [file], not_shown((_CONF, file)))
     if advice.step == Step.TAKE_TABLE and is_file_to_copy(outcome, advice):
         path, holder = str(advice.values[0]), str(advice.values[1]).rstrip("/")

@@ -38,13 +38,15 @@ class ShownStep:
 
 def shown_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> list[ShownStep]:
     """Return the steps in their order. words, plan, to: as `repair_commands` takes them."""
-    return [_shown(outcome, step, words, plan, to) for step in steps_of(outcome)]
+    steps = steps_of(outcome)
+    changed = any(step.name in (StepName.COPY, StepName.CHANGE) for step in steps)
+    return [
+        _repair(outcome, step, changed, words, plan, to) if step.what is None else _shown(outcome, step, step.what, words)
+        for step in steps
+    ]
 
 
-def _shown(outcome: AuditOutcome, step: AnswerStep, words: Sequence[str], plan: str, to: str) -> ShownStep:
-    what = step.what
-    if what is None:
-        return _repair(outcome, step.gives_up, words, plan, to)
+def _shown(outcome: AuditOutcome, step: AnswerStep, what: Advice | NotWhole, words: Sequence[str]) -> ShownStep:
     if isinstance(what, NotWhole):
         return ShownStep(step.name, *copied_again(what, words, outcome.unclean))
     text = _with_files(what, step.files)
@@ -63,15 +65,19 @@ def _with_files(advice: Advice, files: Sequence[str]) -> str:
     return f"{text.rstrip('.')} ({names_text(files, 1)})."
 
 
-def _repair(outcome: AuditOutcome, gives_up: GivesUp | None, words: Sequence[str], plan: str, to: str) -> ShownStep:
+def _repair(outcome: AuditOutcome, step: AnswerStep, changed: bool, words: Sequence[str], plan: str, to: str) -> ShownStep:
+    """Return the step of a repair. changed: a step before it may change the copy."""
     commands = repair_commands(outcome, words, plan, to)
     command = "" if outcome.in_use else next((line for _, line in commands), "")
     unshown = not_shown(words, [("--plan", plan)]) if commands and not command and not outcome.in_use else ""
-    return ShownStep(StepName.REPAIR, " ".join(filter(None, [_repair_text(outcome), unshown])), command, gives_up)
+    return ShownStep(StepName.REPAIR, " ".join(filter(None, [_repair_text(outcome, changed), unshown])), command, step.gives_up)
 
 
-def _repair_text(outcome: AuditOutcome) -> str:
-    """Return the sentence on the recommended repair: what it keeps and does, and last what it gives up."""
+def _repair_text(outcome: AuditOutcome, changed: bool) -> str:
+    """Return the sentence on the recommended repair: what it keeps and does, and last what it gives up.
+
+    changed: a step before it may change the copy.
+    """
     best = recommended(outcome)
     last = "If none of this can be had any more, work" if outcome.not_whole else "Work"
     if best is None:
@@ -91,7 +97,8 @@ def _repair_text(outcome: AuditOutcome) -> str:
     least = "at least " if best.given_up_more else ""
     given = [least + count_text(best.given_up, "message")] if best.given_up or least else []
     given += [count_text(best.not_kept, "entry", "entries") + " of config/"] if best.not_kept else []
-    return f"{last} the copy: this {effects}; it gives up {' and '.join(given) or 'nothing'}."
+    again = " If a step above was done, audit again first: this line is for the copy as it is now." if changed else ""
+    return f"{last} the copy: this {effects}; it gives up {' and '.join(given) or 'nothing'}.{again}"
 
 
 def first_name(outcome: AuditOutcome) -> str:

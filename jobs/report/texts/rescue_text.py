@@ -179,10 +179,14 @@ def _given_up(way: Way) -> str:
     return "not known" if unknown and not way.given_up else f"{way.given_up:,}"
 
 
-def choice_text(outcome: AuditOutcome, folder: str, proposed: bool) -> str:
-    """Return why the listed repair is recommended. folder: that of the audit's page.  proposed: nothing runs it yet."""
+def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool) -> str:
+    """Return why this repair is recommended.
+
+    command: the repair; "" if the list of steps has it.  folder: that of the audit's page.  proposed: nothing runs it yet.
+    """
     lines = [
         _line("Reason", _why(outcome)),
+        *([f"  {'Repair':<{_LABEL}} {command}"] if command else []),
         _line("Page", f"{folder} has the audit's page and plan"),
     ]
     if proposed:

@@ -46,7 +46,7 @@ def test_the_ways_stand_beside_a_plain_start() -> None:
 
 def reason(outcome: AuditOutcome, broker: Row, salvage: Row) -> str:
     outcome.plan["repair"] = {"broker": broker, "salvage": salvage}
-    line, *_ = choice_text(outcome, "/new.rescue", False).splitlines()
+    line, *_ = choice_text(outcome, "", "/new.rescue", False).splitlines()
     return line.removeprefix("  Reason     ")
 
 
