@@ -381,7 +381,9 @@ class QueueState:
         rows, unit = self.pieces.rows, self.unit
         if not len(rows):
             return []
-        start = np.array(self.pieces.starts, np.int64)[rows["file"]] + rows["at"]
+        starts = self.pieces.starts
+        beyond = max(map(abs, starts)) >= 1 << 62  # the file of a damaged queue offset: no long holds its bytes
+        start = np.array(starts, object if beyond else np.int64)[rows["file"]] + rows["at"]
         in_place = rows["extra"] < 0
         for number in (~in_place).nonzero()[0].tolist():
             piece = self.pieces.piece(number)
