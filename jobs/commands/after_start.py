@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
 from jobs.cli import options
 from jobs.cli.options import Command
+from jobs.repair.disk_of_target import on_its_disk
 from jobs.repair.repair_request import plan_at
 from jobs.report.texts.after_start_text import after_start_json, after_start_text
 from jobs.tasks.threads_or_spark import run_in_threads
 from schemas.advice import Cause
+from schemas.first_day import StartMoment
+from schemas.store_names import COMMITLOG
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.base.failed_reads import every_read
-from store_io.first_day.after_start import AfterStart, Promise, after_start, state_of
+from store_io.base.paths import is_uri
+from store_io.broker.releases import broker_rules
+from store_io.broker.settings.day_settings import day_settings
+from store_io.first_day.after_start import AfterStart, Leaving, Promise, after_start, state_of
+from store_io.first_day.cleaning_rules import cleaning_rules
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import RepairPlan
 from store_io.rocksdb.kept_open import databases_kept_open
@@ -30,9 +42,8 @@ def run(command: Command) -> int:
     plan = plan_at(given["--plan"])
     if not plan.broker["starts"]:
         raise UsageError(f"--plan {given['--plan']!r}: by it the broker does not start on the store")
-    promise = Promise(
-        state_of(plan.broker, [*plan.inputs]), plan.inputs, plan.going, plan.edges, frozenset(plan.broker["deleted_files"])
-    )
+    deleted = frozenset(plan.broker["deleted_files"])
+    promise = Promise(state_of(plan.broker, [*plan.inputs]), plan.inputs, None, plan.edges, deleted)
     checksum.trust()
     start_quickly()
     found = _compared(plan, promise, StoreLocation(store.path, store.parts), "--full" in command.flags)
@@ -68,4 +79,23 @@ def _compare(plan: RepairPlan, promise: Promise, location: StoreLocation, full: 
         entry = listing.get(path)
         return entry.size if entry is not None and entry.kind == "file" else None
 
+    if plan.leaving is not None:
+        promise = replace(promise, going=_going(plan, plan.leaving, location, size_of))
     return after_start(promise, broker, size_of, audit.source, full)
+
+
+def _going(plan: RepairPlan, leaving: Leaving, location: StoreLocation, size_of: Callable[[str], int | None]) -> frozenset[str]:
+    """Return the paths that retention may have deleted by now, at the ratios that the plan names, or the release's."""
+    rules = broker_rules(plan.release)
+    cleaning = cleaning_rules(rules, day_settings(plan.broker_conf, rules))
+    paths = leaving.at_once | leaving.in_delete_when | leaving.if_disk_full
+    freed = sum(plan.inputs[path][0] for path in paths if path in plan.inputs and size_of(path) is None)
+    return leaving.by_now(time.time_ns() // 1_000_000, _disk_used(location, freed), cleaning)
+
+
+def _disk_used(location: StoreLocation, freed: int) -> float | None:
+    """Return the percent of the log's disk that was used before these bytes were freed; None if it is not known."""
+    folders = dict(location.parts).get(COMMITLOG, (location.root,))
+    if len(folders) != 1 or is_uri(folders[0]):
+        return None
+    return on_its_disk(StartMoment(0), os.path.join(folders[0], ""), freed).disk_used

@@ -21,6 +21,7 @@ from schemas.rows import QueueKey, Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreChanged, UsageError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
+from store_io.first_day.cleaning_rules import CleaningRules
 from store_io.log.entries.file_entries import unit_bytes
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
@@ -92,17 +93,40 @@ class State:
 
 
 @dataclass(frozen=True)
+class Leaving:
+    """Paths that retention deletes by a plan, as its first_day has them.
+
+    hour_ms: when the next hour of deleteWhen begins, after the plan's moment; None if none comes.
+    disk_known: the plan knows how full the disk is.
+    """
+
+    at_once: frozenset[str]
+    in_delete_when: frozenset[str]
+    if_disk_full: frozenset[str]
+    hour_ms: int | None
+    disk_known: bool
+
+    def by_now(self, now_ms: int, disk_used: float | None, rules: CleaningRules) -> frozenset[str]:
+        """Return the paths that may be gone. disk_used: percent now, if none of them were; None: not known."""
+        ratio = rules.ratio(disk_used) if disk_used is not None else None
+        expired = self.hour_ms is not None and now_ms >= self.hour_ms or ratio is not None and ratio > rules.expired_above
+        full = not self.disk_known or ratio is None or ratio > rules.forced_above
+        nothing = frozenset[str]()
+        return self.at_once | (self.in_delete_when if expired else nothing) | (self.if_disk_full if full else nothing)
+
+
+@dataclass(frozen=True)
 class Promise:
     """The plan's side of the comparison.
 
     inputs: path -> (size, digest).
-    going: paths that retention was to delete in the first day; None if the plan does not say it.
+    going: paths that retention may have deleted by now; None if the plan does not say it.
     deleted: paths that load() was to delete.
     """
 
     state: State
     inputs: Mapping[str, tuple[int, str]]
-    going: tuple[str, ...] | None
+    going: frozenset[str] | None
     edges: Sequence[Edge] = ()
     deleted: frozenset[str] = frozenset()
 
@@ -268,9 +292,9 @@ def after_start(
     return found
 
 
-def _files(promise: Promise, size_of: Callable[[str], int | None], found: AfterStart) -> list[str]:
+def _files(promise: Promise, size_of: Callable[[str], int | None], found: AfterStart) -> set[str]:
     """Compare names and sizes. Return the files whose size is the plan's."""
-    same, state = [], promise.state
+    same, state, going = set[str](), promise.state, promise.going or frozenset()
     logs = [
         [path for path in state.written if path.startswith(f"{COMMITLOG}/")],
         [path for path in state.written if _of_ledger(path, "data")],
@@ -279,11 +303,11 @@ def _files(promise: Promise, size_of: Callable[[str], int | None], found: AfterS
         front = True  # retention takes one segment after the other, from the first on
         for path in sorted(filter(promise.inputs.__contains__, log)):
             size = size_of(path)
-            if size is None and front and path in (promise.going or ()):
+            if size is None and front and path in going:
                 found.gone.append(path)
                 continue
             front = False
-            same += _same(promise, path, size, found)
+            same |= _same(promise, path, size, found)
     for path in sorted(promise.inputs.keys() - promise.deleted):
         if path.partition("/")[0] not in _COMPARED and not _of_ledger(path, "index"):
             continue
@@ -291,16 +315,16 @@ def _files(promise: Promise, size_of: Callable[[str], int | None], found: AfterS
         if size is None and found.gone:
             found.aged += 1
         else:
-            same += _same(promise, path, size, found)
+            same |= _same(promise, path, size, found)
     return same
 
 
-def _same(promise: Promise, path: str, size: int | None, found: AfterStart) -> list[str]:
+def _same(promise: Promise, path: str, size: int | None, found: AfterStart) -> set[str]:
     expected = promise.inputs[path][0]
     if size == expected:
-        return [path]
+        return {path}
     found.differ(Difference(Differs.FILE_MISSING if size is None else Differs.FILE_SIZE, path, expected, size))
-    return []
+    return set()
 
 
 def _ends(promise: Promise, now: State, found: AfterStart) -> None:
@@ -332,10 +356,10 @@ def _ends(promise: Promise, now: State, found: AfterStart) -> None:
     found.grown_topics, found.grown_entries = len(rows), -sum(entries for entries, _ in rows)
 
 
-def _bytes(promise: Promise, source: ByteSource, same: Sequence[str], found: AfterStart) -> None:
+def _bytes(promise: Promise, source: ByteSource, same: set[str], found: AfterStart) -> None:
     """Compare all bytes before the predicted ends, of files whose end is known."""
     edges = {(edge.file, edge.start, edge.end) for edge in promise.edges}
-    for path in same:
+    for path in sorted(same):
         size, digest = promise.inputs[path]
         end = _end_of(promise, path, size)
         if end and (path, 0, end) in edges:  # compared above

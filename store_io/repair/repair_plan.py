@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,9 @@ from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.java_properties import property_line
 from store_io.base.paths import is_inner_path
 from store_io.broker.releases import ALL_DEFAULTS, known_release
-from store_io.first_day.after_start import Edge
+from store_io.first_day.after_start import Edge, Leaving
+from store_io.first_day.cleaning import next_hour
+from store_io.first_day.cleaning_rules import hours_of
 from store_io.repair.repair_steps import ACTIONS
 
 BROKER, SALVAGE = POLICIES = "broker", "salvage"
@@ -50,7 +53,7 @@ class RepairPlan:
     assumed: nobody named the release.
     repair: by policy; without one whose steps are not known.
     answer, to_do: the audit's answer, and its steps as (name, sentence); "" and none in a plan of an older version.
-    going: paths that retention deletes in the first day; None if the plan does not say it.
+    leaving: what retention deletes in the first day; None if the plan does not say it.
     edges: of the log's files, in a plan that a repair leaves.
     """
 
@@ -66,7 +69,7 @@ class RepairPlan:
     repair: Mapping[str, PlannedSteps] = field(default_factory=dict)
     answer: str = ""
     to_do: tuple[tuple[str, str], ...] = ()
-    going: tuple[str, ...] | None = None
+    leaving: Leaving | None = None
     edges: tuple[Edge, ...] = ()
 
     @property
@@ -124,11 +127,11 @@ def read_plan(data: bytes) -> RepairPlan:
     answer, to_do = _answer(plan)
     return RepairPlan(
         plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, rebuilds, steps, answer, to_do,
-        _going(plan.get("first_day")), _edges(plan.get("edges", [])),
+        _leaving(plan.get("first_day")), _edges(plan.get("edges", [])),
     )  # fmt: skip
 
 
-def _going(first_day: Any) -> tuple[str, ...] | None:
+def _leaving(first_day: Any) -> Leaving | None:
     """Return what retention deletes, at once, later in the day, or if the disk is full. None if that is not known."""
     if first_day is None:
         return None
@@ -140,7 +143,17 @@ def _going(first_day: Any) -> tuple[str, ...] | None:
     paths = [retention.get(key) for key in ("at_once", "in_delete_when", "if_disk_full")]
     if not all(isinstance(part, list) for part in paths):
         raise UsageError("the plan's retention does not list what is deleted")
-    return tuple(checked_path(path) for part in paths for path in part)
+    at_once, in_delete_when, if_disk_full = (frozenset(map(checked_path, part)) for part in paths)
+    words = [first_day.get("as_of"), first_day.get("timezone"), retention.get("delete_when")]
+    if not all(isinstance(word, str) for word in words):
+        raise UsageError("the plan's first_day does not say as_of, timezone and delete_when")
+    as_of, timezone, delete_when = words
+    try:
+        at_ms = int(datetime.fromisoformat(as_of).timestamp() * 1000)
+        hour_ms = next_hour(at_ms, hours_of(delete_when), timezone)
+    except (ValueError, OverflowError):
+        raise UsageError("the plan's first_day has an as_of that is no time") from None
+    return Leaving(at_once, in_delete_when, if_disk_full, hour_ms, first_day.get("disk_used") is not None)
 
 
 def _edges(rows: Any) -> tuple[Edge, ...]:

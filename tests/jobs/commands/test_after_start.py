@@ -7,11 +7,13 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from jobs import entry
+from jobs.commands import after_start as command
 from store_io.audit.audit_store import run_local
 from store_io.first_day.after_start import edges_of, state_of
 from store_io.model.audit_request import AuditRequest
@@ -77,11 +79,17 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
+def day(as_of: str = "2026-01-01T05:00:00Z", disk_used: float | None = 50.0, **parts: list[str]) -> dict[str, Any]:
+    """The first day of a plan, by which these segments go."""
+    lists = {"at_once": [], "in_delete_when": [], "if_disk_full": [], **parts}
+    return {"as_of": as_of, "timezone": "UTC", "disk_used": disk_used, "retention": {"delete_when": "04", **lists}}
+
+
 def retained(folder: Path, count: int, said: int) -> None:
     """Retention deletes some segments; the plan has said how many, or nothing."""
     plan = json.loads((folder / "plan.json").read_text())
     names = [f"commitlog/{path.name}" for path in segments(folder)]
-    plan["first_day"] = {"retention": {"at_once": names[:1], "in_delete_when": names[1:said], "if_disk_full": []}}
+    plan["first_day"] = day(at_once=names[:1], in_delete_when=names[1:said])
     (folder / "plan.json").write_text(json.dumps(plan))
     for path in segments(folder)[:count]:
         path.unlink()
@@ -207,6 +215,48 @@ def test_segments_that_retention_was_to_delete_are_explained_and_no_others(
     assert f"commitlog/{2 * SEGMENT:020d}: is missing" in capsys.readouterr().out
 
 
+HOURS = {"in the hour before": (-1, 20), "when the hour has begun": (0, 10)}
+
+
+@pytest.mark.parametrize(("since", "code"), HOURS.values(), ids=HOURS)
+def test_what_goes_in_the_hour_of_delete_when_is_there_until_then(
+    started: Path, since: int, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *_ = segments(started)
+    plan = json.loads((started / "plan.json").read_text())
+    plan["first_day"] = day(in_delete_when=[f"commitlog/{first.name}"])
+    (started / "plan.json").write_text(json.dumps(plan))
+    first.unlink()
+    hour_ms = 1_767_326_400_000  # 2026-01-02T04:00:00Z
+    monkeypatch.setattr(command, "time", SimpleNamespace(time_ns=lambda: (hour_ms + since) * 1_000_000))
+    monkeypatch.setattr(command, "_disk_used", lambda *_: 75.0)
+    assert asked(started) == code
+    monkeypatch.setattr(command, "_disk_used", lambda *_: 76.0)  # expired segments go at any hour
+    assert asked(started) == 10
+
+
+@pytest.mark.parametrize(("planned", "now", "code"), [(50.0, 85.0, 20), (50.0, 86.0, 10), (50.0, None, 10), (None, 85.0, 10)])
+def test_what_goes_if_the_disk_is_full_is_there_while_it_is_not(
+    started: Path, planned: float | None, now: float | None, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *_ = segments(started)
+    plan = json.loads((started / "plan.json").read_text())
+    plan["first_day"] = day(disk_used=planned, if_disk_full=[f"commitlog/{first.name}"])
+    (started / "plan.json").write_text(json.dumps(plan))
+    first.unlink()
+    # the disk as it was with the segment
+    monkeypatch.setattr(command, "_disk_used", lambda _, freed: now if freed == SEGMENT else 0.0)
+    assert asked(started) == code
+
+
+def test_the_disk_is_that_of_the_log(tmp_path: Path) -> None:
+    used = command._disk_used(StoreLocation(str(tmp_path)), 0)
+    assert used is not None and command._disk_used(StoreLocation(str(tmp_path)), 1 << 60) == 100.0
+    elsewhere = StoreLocation("s3://bucket/store", (("commitlog", (str(tmp_path),)),))
+    assert command._disk_used(elsewhere, 0) == pytest.approx(used, abs=1)
+    assert command._disk_used(StoreLocation("s3://bucket/store"), 0) is None
+
+
 def test_a_gap_is_not_what_retention_leaves(started: Path) -> None:
     retained(started, 0, said=3)
     segments(started)[1].unlink()
@@ -275,6 +325,9 @@ def test_a_database_and_a_ledger_of_a_broker_that_runs(tmp_path: Path, capsys: p
         ({"first_day": {"retention": {"at_once": "all"}}}, 2),
         ({"first_day": {"retention": {"at_once": ["/etc"], "in_delete_when": [], "if_disk_full": []}}}, 2),
         ({"first_day": []}, 2),
+        ({"first_day": day() | {"as_of": "today"}}, 2),
+        ({"first_day": day("9999-12-31T23:00:00Z")}, 2),
+        ({"first_day": day() | {"timezone": None}}, 2),
         ({"schema_version": 2}, 2),
         ({"complete": False}, 3),
         ({"first_day": None, "edges": []}, 0),
