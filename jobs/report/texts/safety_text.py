@@ -146,7 +146,7 @@ def judge(outcome: AuditOutcome) -> Judgement:
     known = outcome.plan.get("broker") is not None
     again = known and decision.alone != Safety.GONE and bool(outcome.not_whole)
     if again:  # what is missing may still be had: that comes before all that a start or a repair does
-        reasons = (Reason(f"{answer.headline}."), *answer.reasons)
+        reasons = (Reason(f"{answer.headline}.", decision.start == Start.CONFIG_LOST), *answer.reasons)
         answer = replace(answer, headline=not_whole.headline(outcome.not_whole[0]), reasons=reasons)
     if answer.kind == Safety.SAFE and (absent := no_config(outcome)):
         answer = replace(answer, condition=f"once {absent} is there")

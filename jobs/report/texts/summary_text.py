@@ -13,7 +13,7 @@ from itertools import accumulate
 from jobs.cli.stores import RESULT
 from jobs.cli.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint, code_colour, fold_width
 from jobs.report.files.result_files import RunInfo, groups_of
-from jobs.report.texts.commands import closer_look, closer_withheld, words_of
+from jobs.report.texts.commands import closer_look, closer_withheld, repair_commands, repair_withheld, words_of
 from jobs.report.texts.comparison_words import (
     ComparedLine,
     choice_words,
@@ -38,7 +38,7 @@ from jobs.report.texts.run_words import (
 from jobs.report.texts.safety_text import held, judge, lower, most_dangerous_first, timer_words, verdict_alone, why_it_ends
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
-from schemas.answer import StepName
+from schemas.answer import Answer, StepName
 from schemas.finding_codes import Code
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
 from store_io.answer.answers import answer_of
@@ -129,6 +129,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
     steps = shown_steps(outcome, words or words_of(outcome), plan)
     lines += [_row("Answer", answer_of(outcome)), *_next(steps)]
+    lines += _optional_repair(outcome, words or words_of(outcome), plan)
     lines += _rows("Verdict", printable(verdict_alone(outcome)))
     further = outcome.incomplete[1 if names_first_gap(outcome) else 0 :]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(further[:_LINES])]
@@ -265,6 +266,16 @@ def _next(steps: Sequence[ShownStep]) -> Iterator[str]:
         yield from _rows("" if number > 1 else "Next", printable(f"{number}. {step.name}: {step.text}", _STEP), 3)
         if step.command:
             yield _row("Repair" if step.name == StepName.REPAIR else "", step.command)
+
+
+def _optional_repair(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
+    """Return the lines of a repair that nobody needs, as a start mends what differs; or why no command is shown."""
+    if answer_of(outcome) != Answer.START_MENDS or outcome.in_use:
+        return []
+    if withheld := repair_withheld(outcome):
+        return _rows("Repair", printable(withheld))
+    commands = [command for _, command in repair_commands(outcome, words, plan) if command]
+    return [*_rows("", "A repair is optional: it leaves nothing to the start."), _row("Repair", commands[0])] if commands else []
 
 
 def _closer(outcome: AuditOutcome, words: Sequence[str], steps: Sequence[ShownStep]) -> list[str]:
