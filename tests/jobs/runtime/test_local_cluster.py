@@ -35,7 +35,8 @@ def test_a_cluster_of_processes_gives_identical_results(spark_session: Session, 
     (tmp_path / "fleet.toml").write_text("".join(rows), "utf-8")
 
     here, there = tmp_path / "here", tmp_path / "there"
-    words = ["audit", "--fleet", str(tmp_path / "fleet.toml"), "--write", "consumequeue"]
+    start = ["--start-at", "2026-11-20T22:00:00Z", "--timezone", "UTC"]
+    words = ["audit", "--fleet", str(tmp_path / "fleet.toml"), "--write", "consumequeue", *start]
     asked = options.parse([*words, "--out", str(here)]).audit
     assert asked is not None
     code = audit.run_with(spark_session, asked)
