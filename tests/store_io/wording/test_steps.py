@@ -54,7 +54,7 @@ VALUES: dict[Step, tuple[str | int, ...]] = {
     **dict.fromkeys(
         (
             Step.START, Step.START_JUDGED, Step.START_MENDING, Step.START_NEW_STORE, Step.START_COPY, Step.START_CHANGED,
-            Step.START_OTHER,
+            Step.START_OTHER, Step.START_DAMAGED, Step.START_ONCE, Step.START_ALL_BUT,
         ),
         ("5.3.3",),
     ),
@@ -65,6 +65,7 @@ VALUES: dict[Step, tuple[str | int, ...]] = {
     Step.SET_MORE: (12,),
     Step.SEND_AGAIN: (12, 1),
     Step.SEND_GIVEN_UP: (12, 1),
+    Step.SEND_TIMERS: (12,),
     Step.STOP_USER: ("{A} broker uses it.",),
     Step.MORE_STEPS: (12,),
     Step.KEEP_SEGMENTS: ("2026-11-28", 3, 5, 12, "04", 72, 200, 1),
