@@ -32,6 +32,11 @@ LOG_KEPT_ELSEWHERE = (Cause.LOG_ELSEWHERE, Cause.LEDGER_LOG_ELSEWHERE)
 _LOSING = (Start.REFUSES, Start.CUTS, Start.LEAVES_UNSERVED, Start.LOSES_CONFIG, Start.CONFIG_LOST)
 
 
+def donor_holds_all(outcome: AuditOutcome) -> bool:
+    """Say whether a donor holds all messages of this copy, and more."""
+    return any(lack.kind == Lack.OTHER_COPY and not lack.own for lack in outcome.not_whole)
+
+
 @dataclass(frozen=True)
 class _Facts:
     """What the rules ask about one outcome."""
@@ -51,11 +56,6 @@ class _Facts:
         """Say whether the audit is incomplete as broker.conf keeps the log in a folder that was not copied."""
         return any(gap.cause in LOG_KEPT_ELSEWHERE for gap in self.outcome.gaps)
 
-    @cached_property
-    def donor_holds_all(self) -> bool:
-        """Say whether a donor holds all messages of this copy, and more."""
-        return any(lack.kind == Lack.OTHER_COPY and not lack.own for lack in self.outcome.not_whole)
-
     @property
     def not_decided(self) -> bool:
         return (self.start in NOT_DECIDED or self.decision.other_release) and not self.log_elsewhere
@@ -64,7 +64,7 @@ class _Facts:
     def not_whole(self) -> bool:
         shown = any(lack.kind != Lack.OTHER_COPY for lack in self.outcome.not_whole)
         shown = shown or bool(counted(self.outcome, Code.SEGMENT_CHANGED))
-        return self.log_elsewhere or (shown or is_emptied(self.outcome)) and not self.donor_holds_all
+        return self.log_elsewhere or (shown or is_emptied(self.outcome)) and not donor_holds_all(self.outcome)
 
     @property
     def other_holds_more(self) -> bool:

@@ -11,7 +11,7 @@ from schemas.advice import Advice, Cause, Lack, NotWhole, Step
 from schemas.answer import Answer, AnswerStep, GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
-from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of
+from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of, donor_holds_all
 from store_io.answer.day_steps import day_conditions
 from store_io.answer.promotion import OWN_BOUND, groups_without_offsets, place_of, topics_of_log, topics_of_tables
 from store_io.answer.repairs import acts, going, in_place_of_repair, none_goes
@@ -116,8 +116,8 @@ class _Steps:
 
     def listed(self) -> list[AnswerStep]:
         found = [
-            *self._read(), *self._stop(), *self._copy(), *self._other(), *self._change(), *self._repairs(), *self._conditions(),
-            *self._start(), *self._check(), *self._resend(),
+            *self._read(), *self._stop(), *self._copy(), *self._other(), *self._change_steps, *self._repair_steps,
+            *self._conditions(), *self._start(), *self._check(), *self._resend(),
         ]  # fmt: skip
         return [step for name in StepName for step in _bounded([one for one in found if one.name == name])]
 
@@ -204,6 +204,20 @@ class _Steps:
     def _repair_goes(self) -> bool:
         return bool(going(self._outcome))
 
+    # ---- what several names ask --------------------------------------------------------------------------------------
+
+    @cached_property
+    def _change_steps(self) -> list[AnswerStep]:
+        return list(self._change())
+
+    @cached_property
+    def _repair_steps(self) -> list[AnswerStep]:
+        return list(self._repairs())
+
+    @cached_property
+    def _day(self) -> list[Advice]:
+        return list(day_conditions(self._outcome))
+
     # ---- one name after the other --------------------------------------------------------------------------------------
 
     def _read(self) -> Iterator[AnswerStep]:
@@ -227,7 +241,7 @@ class _Steps:
                 yield AnswerStep(StepName.COPY, Advice(Step.COPY_LOG, (gap.values[0],)))
         if is_emptied(outcome):
             yield AnswerStep(StepName.COPY, Advice(Step.COPY_WHOLE))
-        if not self._donor_holds_all:
+        if not donor_holds_all(self._outcome):
             yield from (_of_lack(StepName.COPY, lack) for lack in outcome.not_whole if lack.kind != Lack.OTHER_COPY)
         absent = config_absent(outcome)
         if absent and not any(lack.kind in (Lack.NO_CONFIG, Lack.LOG_ELSEWHERE) for lack in outcome.not_whole):
@@ -251,10 +265,10 @@ class _Steps:
         outcome, lacking = self._outcome, self._decision.lacking
         kinds = {lack.kind for lack in outcome.not_whole}
         yield from (_of_lack(StepName.OTHER, lack) for lack in outcome.not_whole if lack.kind == Lack.OTHER_COPY)
-        if Lack.LOG_ELSEWHERE in kinds or self._donor_holds_all:
+        if Lack.LOG_ELSEWHERE in kinds or donor_holds_all(self._outcome):
             return
         if lacking is not None and not lacking.earlier:
-            yield AnswerStep(StepName.OTHER, _inplace_of(lacking, outcome.replicas))
+            yield AnswerStep(StepName.OTHER, _in_place(lacking, outcome.replicas))
         if lacking is None or lacking.best:
             yield from (AnswerStep(StepName.OTHER, advice) for advice in _tables(outcome.replicas, outcome.name))
         found = self._found.get(StepName.OTHER, [])
@@ -286,7 +300,7 @@ class _Steps:
         elsewhere = any(lack.kind == Lack.LOG_ELSEWHERE for lack in outcome.not_whole)
         from_donor = self._answer == Answer.OTHER_COPY and self._repair is not None and DONOR in self._repair.options
         wanted = self._answer in (Answer.REPAIR, Answer.COPY_AGAIN) or from_donor
-        if not wanted or self._donor_holds_all or elsewhere:
+        if not wanted or donor_holds_all(self._outcome) or elsewhere:
             return
         if (instead := in_place_of_repair(outcome)) is not None:
             if instead != outcome.no_repair and instead.step not in (Step.NO_REPAIR_MENDS, Step.NO_MESSAGE_LEFT):
@@ -304,7 +318,7 @@ class _Steps:
 
     def _conditions(self) -> Iterator[AnswerStep]:
         lacking, outcome = self._decision.lacking, self._outcome
-        if lacking is not None and lacking.earlier and not self._donor_holds_all:
+        if lacking is not None and lacking.earlier and not donor_holds_all(self._outcome):
             holder = place_of(outcome.replicas, lacking.holder)
             yield AnswerStep(StepName.CONDITION, Advice(Step.ONLY_IF_LATER_ONE_IS_GONE, (holder, lacking.lacks)))
         if lacking is not None and lacking.refused and not lacking.best:
@@ -315,10 +329,10 @@ class _Steps:
             yield AnswerStep(StepName.CONDITION, Advice(Step.SET_OFFSETS))
         if shows_gone(outcome):
             yield AnswerStep(StepName.CONDITION, Advice(Step.DO_NOT_START))
-        yield from (AnswerStep(StepName.CONDITION, advice) for advice in day_conditions(outcome))
+        yield from (AnswerStep(StepName.CONDITION, advice) for advice in self._day)
         yield from self._found.get(StepName.CONDITION, ())
         yield from (AnswerStep(StepName.CONDITION, advice) for advice in self._as_master())
-        if not any(isinstance(step.what, Advice) and step.what.step == Step.SWITCH_OFF for step in self._change()):
+        if not any(isinstance(step.what, Advice) and step.what.step == Step.SWITCH_OFF for step in self._change_steps):
             yield from (AnswerStep(StepName.CONDITION, Advice(Step.SET_LINE, (line,))) for line in outcome.unsafe_settings)
         if outcome.settings_from == DEFAULT and self._answer in (Answer.START, Answer.EMPTY):
             yield AnswerStep(StepName.CONDITION, Advice(Step.NAME_OWN_CONF))
@@ -353,11 +367,11 @@ class _Steps:
         step = {
             Answer.COPY_AGAIN: Step.START_COPY,
             Answer.OTHER_COPY: Step.START_OTHER,
-            Answer.CHANGE: Step.START_CHANGED if any(True for _ in self._change()) else Step.START_ALL_BUT,
+            Answer.CHANGE: Step.START_CHANGED if self._change_steps else Step.START_ALL_BUT,
             Answer.REPAIR: Step.START_NEW_STORE,
             Answer.START_MENDS: Step.START_DAMAGED if damaged else Step.START_MENDING,
         }.get(answer, Step.START_JUDGED if outcome.not_judged else Step.START)
-        if step == Step.START and any(True for _ in day_conditions(outcome)):
+        if step == Step.START and self._day:
             step = Step.START_ONCE
         if Lack.LOG_ELSEWHERE not in kinds:
             yield AnswerStep(StepName.START, Advice(step, (outcome.release,)))
@@ -365,7 +379,7 @@ class _Steps:
     def _check(self) -> Iterator[AnswerStep]:
         if not any(True for _ in self._start()):
             return
-        if any(step.gives_up is not None or step.what is None for step in self._repairs()):
+        if any(step.gives_up is not None or step.what is None for step in self._repair_steps):
             yield AnswerStep(StepName.CHECK, Advice(Step.CHECK_NEW_STORE))
         elif self._answer == Answer.START_MENDS:
             yield AnswerStep(StepName.CHECK, Advice(Step.CHECK_LOG_END, (end_of_log(self._outcome.plan["broker"]),)))
@@ -379,17 +393,13 @@ class _Steps:
             advice = _sent_from(outcome.name, lacking, outcome.replicas)
             yield from [AnswerStep(StepName.RESEND, advice)] if advice is not None else []
             return
-        given = next((step.gives_up for step in self._repairs() if step.gives_up is not None), None)
+        given = next((step.gives_up for step in self._repair_steps if step.gives_up is not None), None)
         if given is not None:
             given_up = Advice(Step.SEND_GIVEN_UP, (given.messages, int(self._more_given_up)))
             yield from [AnswerStep(StepName.RESEND, given_up)] if given.messages else []
         elif self._answer == Answer.START_MENDS and outcome.missing:
             missing = outcome.missing["messages"], int(outcome.missing["at_least"])
             yield AnswerStep(StepName.RESEND, Advice(Step.SEND_AGAIN, missing))
-
-    @property
-    def _donor_holds_all(self) -> bool:
-        return any(lack.kind == Lack.OTHER_COPY and not lack.own for lack in self._outcome.not_whole)
 
 
 _SEEKS = tuple(Advice(step) for step in (*WITHOUT_DONOR, *WITHOUT_DONOR.values(), Step.SEEK_LOG_END))
@@ -399,7 +409,7 @@ def _of_lack(name: StepName, lack: NotWhole) -> AnswerStep:
     return AnswerStep(name, lack, (lack.file,))
 
 
-def _inplace_of(lacking: AsMaster, group: Row) -> Advice:
+def _in_place(lacking: AsMaster, group: Row) -> Advice:
     """Return the step for a copy that lacks messages of its group and is no clean earlier moment of another."""
     if lacking.undecided:
         return Advice(Step.COMPARE_FORMS, (place_of(group, lacking.diverged_from), lacking.undecided))

@@ -14,9 +14,9 @@ from store_io.audit.outcome.safety import LOGS_APART, never_joins
 from store_io.base.wording import names_text, seen
 from store_io.broker.releases import KNOWN_RELEASES, known_release, parse_known
 from store_io.wording.refusals import refusal_sentence
+from store_io.wording.steps import EMPTIED
 
 WITHOUT_CHECKSUMS = "messages whose body fails its checksum stay in the log, and consumers get them"
-EMPTIED = "commitlog/, consumequeue/, index/, checkpoint, and epochFileCheckpoint with its .bak"
 _NAMES = 3  # of topics and groups in a sentence
 _OTHER_HAS = {
     "missing": "has no file there",
@@ -230,29 +230,6 @@ def config_words(group: Row, store: str = "") -> Iterator[str]:
         if row["lacks"]:
             parts.append(f"{holder} has {count_text(row['lacks'], noun)} that {own} lacks")
         yield "; ".join([*parts, _which_offsets(group, row)])
-
-
-def config_steps(group: Row, store: str) -> Iterator[str]:
-    """Yield the tables of config/ to take from other copies before this copy becomes master.
-
-    This copy lacks no message.
-    """
-    pairs, tables = _relations(group), dict[str, list[Row]]()
-    for row in group.get("config", ()):
-        names = row["table"] in ("topics", "groups")
-        if row["store"] == store and (names or pairs.get(frozenset((store, row["holder"]))) not in LOGS_APART):
-            tables.setdefault(row["table"], []).append(row)
-    for table, rows in tables.items():
-        lesser = {row["store"] for row in group["config"] if row["table"] == table}
-        most = [row for row in rows if row["holder"] not in lesser][:1]  # it has all that any copy has
-        if not most:
-            files = " and ".join(f"{row['holder_file']} of {row['holder']}" for row in rows)
-            what = "the greatest of each offset" if "offsets" in table else f"all {table}"
-            yield f"Before this copy becomes master, put together {what} from its own table and {files}."
-            continue
-        lacks = count_text(most[0]["lacks"], table.removesuffix("s"))
-        why = "it has the greater offsets" if "offsets" in table else f"this copy lacks {lacks} of those in it"
-        yield f"Take {_holders_table(most[0])} first, before this copy becomes master: {why}."
 
 
 def _relations(group: Row) -> dict[frozenset[str], str]:
