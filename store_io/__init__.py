@@ -14,7 +14,9 @@ Folders in the order in which bytes become a plan. Each imports only from those 
 * `model`: what an audit knows of one copy.
 * `kinds`: one room for each kind of files: reader, tasks, checks, rebuild.
 * `first_day`: what a started broker does to a store by itself in its first day.
-* `audit`: one store: rounds of tasks, checks, what a start loses, the plan.
+* `checks`: from evidence to findings: the checks that belong to no kind alone.
+* `outcome`: what an audit says of one store: findings, what a start does, the decision, plan, rows of the tables.
+* `audit`: one store: rounds of tasks, a fold between them, and its outcome.
 * `replicas`: copies of one log, compared.
 * `messages`: messages for people: search, rows, one record explained, the broker's view.
 * `repair`: a new store.

@@ -27,9 +27,9 @@ from schemas.advice import Step
 from schemas.answer import StepName
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
 from store_io.audit.audit_store import run_local
-from store_io.audit.outcome.safety import Safety
 from store_io.broker.releases import NEWEST_RELEASE
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.safety import Safety
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.steps import next_text
 from tests.support.answers.lost_messages import digest, kept_queues, losses, planned

@@ -18,9 +18,9 @@ from jobs.cli.stores import StoreArgument
 from jobs.runtime.faults import reason
 from jobs.tables.names_in_tables import COLUMNS, StoreNames
 from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, Row
-from store_io.audit.checks.changed_bytes import COLUMNS as COLUMNS_SEEN
-from store_io.audit.checks.changed_bytes import Seen, seen_segments
 from store_io.base.errors import StoreError, UsageError
+from store_io.checks.changed_bytes import COLUMNS as COLUMNS_SEEN
+from store_io.checks.changed_bytes import Seen, seen_segments
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:

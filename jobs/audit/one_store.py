@@ -25,11 +25,11 @@ from jobs.runtime.output import STORE_FILES
 from schemas.advice import Cause
 from schemas.rows import AuditOutcome, FurthestRun, MappedFile
 from store_io.audit.audit_store import StoreAudit, run_rounds
-from store_io.audit.checks.changed_bytes import Seen
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.base.failed_reads import failed_reads
 from store_io.base.paths import is_uri
 from store_io.base.tasks import PartlyRead, run_task
+from store_io.checks.changed_bytes import Seen
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import StoreListing

@@ -19,10 +19,10 @@ from jobs.tables import past_runs
 from jobs.tables.past_runs import History, Pages, link_to, micros_of, time_of
 from schemas.finding_codes import Code
 from schemas.rows import LOSS, Row
-from store_io.audit.outcome.safety import Safety, is_unsafe
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import GAP_CODES, severity_rank
 from store_io.base.paths import is_uri
+from store_io.outcome.safety import Safety, is_unsafe
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
 _SHOWN_RUNS = {"text": 20, "html": 100, "json": TREND_RUNS}

@@ -57,8 +57,6 @@ from store_io.answer.repairs import none_goes
 from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
-from store_io.audit.outcome.copy_whole import held_by
-from store_io.audit.outcome.safety import differs_alone, holds_nothing
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UnfitDonor, UsageError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
@@ -66,6 +64,8 @@ from store_io.base.failed_reads import every_read
 from store_io.base.tasks import Task
 from store_io.broker.releases import KNOWN_RELEASES
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.copy_whole import held_by
+from store_io.outcome.safety import differs_alone, holds_nothing
 from store_io.repair.proposals import RepairProposal, config_helps, recommended
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_work import RepairRequest, RunTasks

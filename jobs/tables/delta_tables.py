@@ -42,10 +42,10 @@ from schemas.tables import (
 )
 from store_io.answer.answers import answer_of
 from store_io.answer.steps import steps_of
-from store_io.audit.outcome.safety import decide, lacks_of, lost_of
 from store_io.base.exit_codes import rank
 from store_io.base.packed import in_parts, weight_of_row
 from store_io.base.times import timestamps
+from store_io.outcome.safety import decide, lacks_of, lost_of
 
 if TYPE_CHECKING:
     from jobs.runtime.session import Session

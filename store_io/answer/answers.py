@@ -12,7 +12,7 @@ from schemas.answer import Answer
 from schemas.finding_codes import BY_A_START, CURED, Code
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
 from store_io.answer.repairs import empties, going, more_than_a_start, none_goes
-from store_io.audit.outcome.safety import (
+from store_io.outcome.safety import (
     Decision,
     Start,
     counted,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CURED
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
-from store_io.audit.outcome.safety import holds_nothing, lost_of, setting_at_fault, unqueueable
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.wording import clause
+from store_io.outcome.safety import holds_nothing, lost_of, setting_at_fault, unqueueable
 from store_io.repair.proposals import DONOR, RepairProposal, config_helps, proposals
 
 

@@ -15,7 +15,7 @@ from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of, 
 from store_io.answer.day_steps import day_conditions
 from store_io.answer.promotion import OWN_BOUND, groups_without_offsets, place_of, topics_of_log, topics_of_tables
 from store_io.answer.repairs import acts, going, in_place_of_repair, none_goes
-from store_io.audit.outcome.safety import (
+from store_io.outcome.safety import (
     LOGS_APART,
     AsMaster,
     Start,

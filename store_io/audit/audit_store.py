@@ -14,12 +14,7 @@ from typing import Any
 
 from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, Row, SegmentSummary
-from store_io.audit.checks.all_checks import run_checks
-from store_io.audit.checks.broker_start import broker_findings
-from store_io.audit.checks.changed_bytes import FirstRead, Seen, changed_findings, first_reads
-from store_io.audit.checks.emptied import shows_a_store, shrunk_findings
 from store_io.audit.open_copy import open_copy
-from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.base.failed_reads import failed_reads
@@ -27,6 +22,10 @@ from store_io.base.packed import GrowingList
 from store_io.base.tasks import HERE, Task, Workers
 from store_io.broker.prediction import Prediction, ScanId
 from store_io.broker.releases import BrokerRules
+from store_io.checks.all_checks import run_checks
+from store_io.checks.broker_start import broker_findings
+from store_io.checks.changed_bytes import FirstRead, Seen, changed_findings, first_reads
+from store_io.checks.emptied import shows_a_store, shrunk_findings
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
@@ -34,6 +33,7 @@ from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import QueueView
+from store_io.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome
 from store_io.rocksdb.kept_open import databases_kept_open
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import changes_since

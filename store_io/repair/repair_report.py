@@ -10,9 +10,9 @@ from heapq import nsmallest
 
 from schemas import checkpoint_layout
 from schemas.rows import Row
-from store_io.audit.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings, stays_of
 from store_io.base.errors import StoreError
 from store_io.broker.loading import segments_of, when_dispatch_ends
+from store_io.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings, stays_of
 from store_io.messages.copy_manifest import manifest_row
 from store_io.model.queue_runs import left_in, message_runs
 from store_io.repair.kind_repair import Rebuilt

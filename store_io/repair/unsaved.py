@@ -5,7 +5,7 @@
 
 `given_up` counts the same messages. A missing one is named by what is left of it: an entry of its queue, or its place between two
 others, and index entries that lead to it, which hold the hashes of "topic#key". An audit of the new store says so again
-(`store_io/audit/checks/repaired_store.py`).
+(`store_io/checks/repaired_store.py`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import NOTE, Finding, MappedFile, QueueKey, Row, SegmentSummary
 from schemas.store_names import INDEX
-from store_io.audit.checks.missing_messages import places_missing
-from store_io.audit.checks.repaired_store import NOT_KNOWN
 from store_io.base.errors import StoreError
 from store_io.base.ranges import Ranges, subtract, union
 from store_io.base.wording import count_text
 from store_io.broker.loading import Tree, numbered_files
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
+from store_io.checks.missing_messages import places_missing
+from store_io.checks.repaired_store import NOT_KNOWN
 from store_io.messages.lost.segment_loss import SegmentLoss
 from store_io.messages.lost.sendable import sendable_rows, to_resend
 from store_io.messages.message_rows import scan_messages

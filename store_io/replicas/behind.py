@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from schemas.finding_codes import Code
 from schemas.rows import Finding, Row
 from schemas.store_names import COMMITLOG
-from store_io.audit.outcome.safety import LOGS_APART, as_master, is_earlier, relation_of
 from store_io.base.wording import count_text
+from store_io.outcome.safety import LOGS_APART, as_master, is_earlier, relation_of
 
 _NOUNS = {"topics": "topic", "groups": "group", "offsets": "offset", "delay_offsets": "delay level's offset"}
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from schemas.finding_codes import Code
 from schemas.rows import LOSS, QueueKey, SegmentSummary
-from store_io.audit.outcome.safety import AT_ODDS
 from store_io.model.log_map import DAMAGED, FILLER, LogMap, log_map
+from store_io.outcome.safety import AT_ODDS
 from store_io.replicas.replica_parts import LACKING, QueueTotal, ReplicaPart, ReplicaRange, State
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import StoreAudit, run_rounds
-from store_io.audit.outcome.copy_whole import held_by
 from store_io.base.tasks import run_task
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.copy_whole import held_by
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.source.byte_source import StoreLocation

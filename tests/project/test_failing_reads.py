@@ -42,7 +42,7 @@ UNLESS = {
     ("store_io/base/failed_reads.py", "Denied"),  # unless_denied
     ("store_io/kinds/config/texts/table_forms.py", "DatabaseUnread"),  # a form of a table that no start takes
 }
-DENIED = {"store_io/model/premises.py", "store_io/audit/outcome/plan_inputs.py"}  # files of other releases, or of nobody
+DENIED = {"store_io/model/premises.py", "store_io/outcome/plan_inputs.py"}  # files of other releases, or of nobody
 NOTING = {"note", "noting"}
 READERS = ("store_io/source/byte_file.py", "store_io/source/byte_source.py", "store_io/rocksdb/database.py")
 

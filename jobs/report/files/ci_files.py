@@ -11,8 +11,8 @@ from jobs.report.texts.run_words import exit_meaning
 from jobs.report.texts.safety_text import SHORT
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from schemas.advice import exit_code_of
-from store_io.audit.outcome.safety import Safety, is_unsafe
 from store_io.base.exit_codes import CONSISTENT, SEVERITIES, rank
+from store_io.outcome.safety import Safety, is_unsafe
 
 ROWS = 500  # a summary page has its limits
 _NAME, _VERDICT, _STEP = 100, 400, 300

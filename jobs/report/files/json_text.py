@@ -11,7 +11,7 @@ from store_io.base.packed import PackedList
 _LISTS = (list, tuple, PackedList)
 # Known keys in the order in which they read well; others follow, sorted. So the order never depends on how a dict was built.
 _ORDER = (
-    # What an audit reads of a repair's report comes first (store_io/audit/checks/repaired_store.py).
+    # What an audit reads of a repair's report comes first (store_io/checks/repaired_store.py).
     "schema_version made_at consistent given_up log_tail stays healed_at "
     "exit_code store name code severity action file start end release release_from settings_from verdict safety answer "
     "complete incomplete gaps phy_offset topic queue_id queue_offset expected actual message next count size digest reason "

@@ -17,8 +17,8 @@ from schemas.finding_codes import Code
 from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
 from store_io.answer.answers import answer_of
-from store_io.audit.outcome.safety import counted, decide, is_emptied, lacks_of, lost_of
 from store_io.base.exit_codes import SEVERITIES, of_run
+from store_io.outcome.safety import counted, decide, is_emptied, lacks_of, lost_of
 from store_io.wording.gaps import gap_rows
 from store_io.wording.steps import next_text
 

@@ -12,8 +12,8 @@ from jobs.report.texts.safety_text import KINDS, SHAPE_OF, SHORT, headline_of_al
 from schemas.answer import Answer
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
-from store_io.audit.outcome.safety import Safety
 from store_io.base.exit_codes import CONSISTENT, DERIVED, GAP_CODES, LOST
+from store_io.outcome.safety import Safety
 
 _RUNS = 100  # of a store's table, the newest
 _STRIP = 60  # runs in the strip of a store's row

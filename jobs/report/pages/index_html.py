@@ -18,8 +18,8 @@ from jobs.report.texts.text import span_text
 from schemas.answer import Answer
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
 from store_io.answer.answers import answer_of
-from store_io.audit.outcome.safety import Safety, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import of_run
+from store_io.outcome.safety import Safety, lacks_of, lost_of, timers_lost
 
 
 @dataclass(frozen=True)

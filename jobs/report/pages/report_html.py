@@ -33,9 +33,9 @@ from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import count_text
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOutcome
 from store_io.answer.answers import answer_of
-from store_io.audit.checks.missing_messages import missing_text
-from store_io.audit.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES
+from store_io.checks.missing_messages import missing_text
+from store_io.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 
 _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 

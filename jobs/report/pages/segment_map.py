@@ -18,7 +18,7 @@ from jobs.report.texts.safety_text import lower
 from jobs.report.texts.text import bytes_text, count_text, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Row
-from store_io.audit.outcome.safety import end_of_log
+from store_io.outcome.safety import end_of_log
 
 CELLS = 240  # of a bar
 MAX_SHOWN = 120  # segments with a bar of their own; the others are folded with their neighbours

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from jobs.report.pages.page import View
 from jobs.report.texts.text import span_text, time_text
 from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Row
-from store_io.audit.outcome.safety import end_of_log, lost_of
+from store_io.outcome.safety import end_of_log, lost_of
 
 
 @dataclass(frozen=True)

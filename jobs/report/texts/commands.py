@@ -21,8 +21,8 @@ from schemas.rows import DEFAULT, NAMED, AuditOutcome, Finding
 from schemas.store_names import COMMITLOG
 from store_io.answer.repairs import acts, going, in_place_of_repair, more_than_a_start
 from store_io.audit.healing.judgement import risk_text
-from store_io.audit.outcome.safety import Safety
 from store_io.base.paths import is_hdfs, is_s3, is_uri
+from store_io.outcome.safety import Safety
 from store_io.repair.proposals import (
     FIX_CONFIG,
     FIX_OFFSETS,

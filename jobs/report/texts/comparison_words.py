@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from jobs.report.texts.text import bytes_text, count_text, printable
 from schemas.rows import NOTED, TAKEN, AuditOutcome, Comparison, Row, Start
-from store_io.audit.outcome.safety import LOGS_APART, never_joins
 from store_io.base.wording import names_text, seen
 from store_io.broker.releases import KNOWN_RELEASES, known_release, parse_known
+from store_io.outcome.safety import LOGS_APART, never_joins
 from store_io.wording.refusals import refusal_sentence
 from store_io.wording.steps import EMPTIED
 

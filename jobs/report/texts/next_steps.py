@@ -14,8 +14,8 @@ from schemas.finding_codes import Code
 from schemas.rows import AuditOutcome
 from store_io.answer.repairs import more_than_a_start
 from store_io.answer.steps import steps_of
-from store_io.audit.outcome.safety import counted, lost_of
 from store_io.base.wording import names_text
+from store_io.outcome.safety import counted, lost_of
 from store_io.repair.proposals import recommended
 from store_io.wording.steps import advice_text
 

@@ -14,7 +14,7 @@ from jobs.report.texts.text import bytes_text, count_text, printable, seconds_te
 from schemas.answer import StepName
 from schemas.rows import AuditOutcome, Row
 from store_io.answer.answers import answer_of
-from store_io.audit.outcome.safety import as_master, lost_of, setting_that_cuts, timers_lost
+from store_io.outcome.safety import as_master, lost_of, setting_that_cuts, timers_lost
 from store_io.repair.proposals import RepairProposal, proposals, recommended
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import Way

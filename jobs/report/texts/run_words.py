@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from jobs.report.texts.text import printable
 from schemas.rows import DEFAULT, NAMED, NOTE, AuditOutcome, Row
-from store_io.audit.outcome.safety import differs_alone, lacks_of
 from store_io.base.exit_codes import CONSISTENT, DERIVED, GAP_CODES, LOST
 from store_io.base.wording import count_text
+from store_io.outcome.safety import differs_alone, lacks_of
 
 _LONGEST = 127  # characters of a brokerName that are shown: as many as RocketMQ allows
 # Names of folders that any store may lie in, as RocketMQ's own default; a run makes them unique with -2, -3.

@@ -12,9 +12,11 @@ from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
 from store_io.answer.day_steps import segments_that_go, timers_passed_over
-from store_io.audit.checks.missing_messages import missing_text
-from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.outcome.safety import (
+from store_io.base.exit_codes import rank
+from store_io.base.wording import clause, names_text
+from store_io.checks.missing_messages import missing_text
+from store_io.checks.repaired_store import repair_note
+from store_io.outcome.safety import (
     OF_ANY_RELEASE,
     Decision,
     Safety,
@@ -47,9 +49,7 @@ from store_io.audit.outcome.safety import (
     timers_lost,
     unqueueable,
 )
-from store_io.audit.outcome.verdict import names_first_gap
-from store_io.base.exit_codes import rank
-from store_io.base.wording import clause, names_text
+from store_io.outcome.verdict import names_first_gap
 from store_io.source.store_dir import DLEDGER
 from store_io.wording import not_whole
 from store_io.wording.refusals import refusal_sentence

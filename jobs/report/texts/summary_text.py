@@ -42,8 +42,10 @@ from schemas.answer import Answer, StepName
 from schemas.finding_codes import Code
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
 from store_io.answer.answers import answer_of
-from store_io.audit.checks.missing_messages import missing_text
-from store_io.audit.outcome.safety import (
+from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
+from store_io.base.wording import names_text
+from store_io.checks.missing_messages import missing_text
+from store_io.outcome.safety import (
     Safety,
     end_of_log,
     is_emptied,
@@ -52,9 +54,7 @@ from store_io.audit.outcome.safety import (
     named_notes,
     settings_at_odds,
 )
-from store_io.audit.outcome.verdict import names_first_gap
-from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
-from store_io.base.wording import names_text
+from store_io.outcome.verdict import names_first_gap
 from store_io.wording.refusals import refusal_sentence
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}

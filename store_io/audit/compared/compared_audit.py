@@ -17,7 +17,6 @@ from store_io.audit.compared.comparison import Answer, answer_of, comparison, no
 from store_io.audit.compared.shared_tasks import SharedRound
 from store_io.audit.compared.variants import Variant, changed_settings, same_rules
 from store_io.audit.open_copy import open_copy
-from store_io.audit.outcome.final_findings import completed
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task, run_task
 from store_io.broker.releases import KNOWN_RELEASES, NEWEST_RELEASE, broker_rules, parse_known
@@ -26,6 +25,7 @@ from store_io.model.audit_request import AuditRequest
 from store_io.model.found_gaps import Gaps
 from store_io.model.premises import heads_of
 from store_io.model.written_by import WrittenBy, written_by
+from store_io.outcome.final_findings import completed
 from store_io.source.byte_source import StoreLocation
 
 MOST_AT_ONCE = 200_000  # runs, damaged ranges and queues that are folded at once, counted once for each audit

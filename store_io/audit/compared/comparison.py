@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from schemas.advice import Gap
 from schemas.rows import AuditOutcome, Comparison, Row, Start
 from store_io.audit.compared.variants import Variant
-from store_io.audit.outcome.safety import end_of_log
 from store_io.base.exit_codes import of_store
 from store_io.broker.releases import parse_known
 from store_io.model.written_by import WrittenBy
+from store_io.outcome.safety import end_of_log
 from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_row
 

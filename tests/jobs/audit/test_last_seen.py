@@ -9,7 +9,7 @@ from typing import Any, cast
 from jobs.audit.earlier_runs import Furthest
 from jobs.cli.stores import StoreArgument
 from jobs.tables.delta_tables import Tables
-from store_io.audit.checks.changed_bytes import FirstRead
+from store_io.checks.changed_bytes import FirstRead
 from tests.support.handmade import samples
 
 START = samples.RUN.started_at - timedelta(days=30)

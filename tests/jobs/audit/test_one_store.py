@@ -23,8 +23,8 @@ from jobs.tasks.runner import Runner
 from schemas.advice import Cause, Gap
 from schemas.rows import FurthestRun
 from store_io.audit.audit_store import run_local
-from store_io.audit.checks.changed_bytes import FirstRead, SeenSegment
 from store_io.broker.releases import KNOWN_RELEASES
+from store_io.checks.changed_bytes import FirstRead, SeenSegment
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation

@@ -15,7 +15,7 @@ from jobs.report.texts.safety_text import judge
 from jobs.tables import past_runs
 from jobs.tables.delta_tables import run_rows
 from schemas.rows import DEFAULT, AuditOutcome, Row
-from store_io.audit.outcome.safety import Safety
+from store_io.outcome.safety import Safety
 from tests.support.handmade import samples
 from tests.support.handmade.history_rows import DAY, T0, run_row, view_of
 

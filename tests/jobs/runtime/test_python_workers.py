@@ -147,5 +147,5 @@ def test_before_the_fork_only_what_tasks_need_is_loaded() -> None:
 
     one, many = loaded("a"), loaded("a", "b")
     assert "store_io.log.scan.segment_scan" in one and "store_io.model.queue_leftovers" in one
-    judging = {"store_io.audit.checks.all_checks", "jobs.report.pages.report_html", "store_io.repair.repair_store"}
+    judging = {"store_io.checks.all_checks", "jobs.report.pages.report_html", "store_io.repair.repair_store"}
     assert not judging & one and judging <= many, "for many stores tasks judge, too"

@@ -15,9 +15,9 @@ from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import Code
 from schemas.rows import Row
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.audit.outcome.safety import Safety, as_master
-from store_io.audit.outcome.verdict import verdict_parts
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.safety import Safety, as_master
+from store_io.outcome.verdict import verdict_parts
 from store_io.replicas.behind import behind_findings
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.source.byte_source import StoreLocation

@@ -14,9 +14,9 @@ import pytest
 from jobs.report.texts.comparison_words import pair_words
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.audit.outcome.safety import Safety, decide
 from store_io.base.tasks import run_task
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.safety import Safety, decide
 from store_io.replicas.replica_groups import ReplicaGroup, replica_groups
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage

@@ -18,7 +18,7 @@ from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.safety_text import MEANING, SHORT, judge
 from jobs.tables.delta_tables import run_rows
 from schemas.rows import AuditOutcome
-from store_io.audit.outcome.safety import Safety, is_unsafe
+from store_io.outcome.safety import Safety, is_unsafe
 from tests.support.handmade import samples
 from tests.support.handmade.history_rows import T0, Row, view_of
 from tests.support.texts.pages import Page, index_of

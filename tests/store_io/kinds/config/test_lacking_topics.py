@@ -11,8 +11,8 @@ import pytest
 
 from jobs.report.texts.safety_text import judge
 from schemas.rows import LOSS, NOTE, Finding
-from store_io.audit.outcome.safety import Start, start_of
-from store_io.audit.outcome.verdict import verdict_parts
+from store_io.outcome.safety import Start, start_of
+from store_io.outcome.verdict import verdict_parts
 from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.repaired import plan_of, repaired

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from schemas.rows import NOTE
-from store_io.audit.outcome.final_findings import completed
 from store_io.kinds.config.against_queues import narrow_topics
 from store_io.kinds.config.config_reader import StoreConfig
+from store_io.outcome.final_findings import completed
 from tests.support.handmade.evidence import copy_of, evidence_of
 
 HELD = {("T", 0): 4, ("T", 2): 5, ("T", 3): 6, ("unknown", 9): 1}

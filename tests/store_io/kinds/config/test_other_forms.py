@@ -13,9 +13,9 @@ import pytest
 from jobs.report.texts.commands import repair_commands
 from jobs.report.texts.safety_text import judge
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
-from store_io.audit.outcome.safety import Safety
 from store_io.broker.settings.config_rules import TABLE_NOUNS
 from store_io.kinds.config.config_kind import CONFIG
+from store_io.outcome.safety import Safety
 from store_io.repair.proposals import config_helps
 from store_io.wording.steps import next_text
 from tests.support.answers import product

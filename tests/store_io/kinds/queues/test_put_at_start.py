@@ -9,7 +9,7 @@ import pytest
 
 from schemas.finding_codes import STARTS_DISPATCH, Code
 from schemas.rows import Finding
-from store_io.audit.outcome.safety import mended_by_a_start
+from store_io.outcome.safety import mended_by_a_start
 from tests.support.answers import product
 from tests.support.answers.product import Audited, Entry
 from tests.support.stores.builders import Message, Sizes, StoreBuilder, inner_body

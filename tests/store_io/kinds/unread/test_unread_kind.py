@@ -13,8 +13,8 @@ from jobs.report.texts.safety_text import judge
 from schemas.answer import StepName
 from schemas.finding_codes import Code
 from store_io.audit.audit_store import run_local
-from store_io.audit.outcome.safety import Safety, Start, decide
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.safety import Safety, Start, decide
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
 from tests.support.answers.product import Audited

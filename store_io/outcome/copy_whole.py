@@ -13,14 +13,14 @@ from schemas.advice import Lack, NotWhole
 from schemas.finding_codes import Code, Part
 from schemas.rows import EXTENT_DAMAGED, LOSS, NOTE, AuditOutcome, Finding
 from schemas.store_names import COMMITLOG
-from store_io.audit.checks.lost_messages import flushed_further
-from store_io.audit.outcome.safety import as_master
+from store_io.checks.lost_messages import flushed_further
 from store_io.kinds.unread.unread_kind import holds_unread
 from store_io.model import log_map as lm
 from store_io.model.evidence import Evidence
 from store_io.model.facts.live_copy import queues_ahead
 from store_io.model.facts.log_place import broker_folder
 from store_io.model.lost_entries import lost_places
+from store_io.outcome.safety import as_master
 
 
 def not_whole(evidence: Evidence, out: AuditOutcome) -> list[NotWhole]:

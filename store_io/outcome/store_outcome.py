@@ -10,16 +10,6 @@ from schemas.finding_codes import Code
 from schemas.first_day import FirstDay
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from schemas.timer_layout import TIMER_WHEEL
-from store_io.audit.checks.changed_bytes import FirstRead
-from store_io.audit.checks.emptied import log_end
-from store_io.audit.checks.missing_messages import missing_messages
-from store_io.audit.checks.repaired_store import kept_by_repair
-from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
-from store_io.audit.outcome.copy_whole import not_whole
-from store_io.audit.outcome.final_findings import final_findings, no_repair
-from store_io.audit.outcome.plan_inputs import plan_inputs
-from store_io.audit.outcome.release_leaves import release_leaves
-from store_io.audit.outcome.verdict import verdict_parts
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.java_properties import parse_properties
 from store_io.base.packed import packed
@@ -27,6 +17,10 @@ from store_io.base.times import iso_time
 from store_io.base.wording import count_text
 from store_io.broker.releases import Setting
 from store_io.broker.settings.unsafe_settings import unsafe_settings
+from store_io.checks.changed_bytes import FirstRead
+from store_io.checks.emptied import log_end
+from store_io.checks.missing_messages import missing_messages
+from store_io.checks.repaired_store import kept_by_repair
 from store_io.first_day.first_day import first_day
 from store_io.first_day.plan_section import first_day_section
 from store_io.kinds.all_kinds import KINDS, ROOMS
@@ -39,6 +33,12 @@ from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss
 from store_io.model.other_kinds import other_ledgers
 from store_io.model.premises import GivenConf, inferred_mode, mode_doubts, premises
+from store_io.outcome.audit_rows import index_rows, queue_rows, segment_rows
+from store_io.outcome.copy_whole import not_whole
+from store_io.outcome.final_findings import final_findings, no_repair
+from store_io.outcome.plan_inputs import plan_inputs
+from store_io.outcome.release_leaves import release_leaves
+from store_io.outcome.verdict import verdict_parts
 from store_io.wording.gaps import distinct, gap_rows, incomplete_texts
 from store_io.wording.refusals import refusal_row
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.rows import Row
-from store_io.audit.outcome.safety import as_master
+from store_io.outcome.safety import as_master
 
 
 def group(lacks: dict[str, dict[str, int]], *, best: str | None = None, diverged: tuple[str, str] | None = None) -> Row:

@@ -16,7 +16,7 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import LOSS, AuditOutcome
 from store_io.audit.audit_store import run_audit
-from store_io.audit.checks.missing_messages import missing_text
+from store_io.checks.missing_messages import missing_text
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage

@@ -12,14 +12,14 @@ from itertools import chain
 
 from schemas.finding_codes import Code
 from schemas.rows import Finding
-from store_io.audit.checks.disputed import disputed
-from store_io.audit.checks.emptied import empty_findings
-from store_io.audit.checks.file_names import file_names
-from store_io.audit.checks.joined_files import filler_sizes, stores_merged
-from store_io.audit.checks.lost_messages import lost_messages
-from store_io.audit.checks.repaired_store import repaired
-from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
+from store_io.checks.disputed import disputed
+from store_io.checks.emptied import empty_findings
+from store_io.checks.file_names import file_names
+from store_io.checks.joined_files import filler_sizes, stores_merged
+from store_io.checks.lost_messages import lost_messages
+from store_io.checks.repaired_store import repaired
+from store_io.checks.sequences import sequences
 from store_io.kinds.all_kinds import KINDS, ROOMS, Check
 from store_io.kinds.dledger.ledger_checks import torn_entry
 from store_io.kinds.index.index_kind import without_echoes

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.advice import Refusal, RefusalKind
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, TAKEN, AuditOutcome, Finding, Premise, Row
-from store_io.audit.outcome.verdict import names_first_gap, verdict_parts
+from store_io.outcome.verdict import names_first_gap, verdict_parts
 
 
 def started(truncate_at: int = 0) -> Row:

@@ -9,9 +9,9 @@ import pytest
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, WITHOUT_DONOR
 from schemas.rows import LOSS, Finding
-from store_io.audit.outcome.final_findings import final_findings, no_repair
 from store_io.broker.releases import Setting, broker_rules
 from store_io.model.evidence import Evidence
+from store_io.outcome.final_findings import final_findings, no_repair
 from store_io.wording.steps import advice_text
 from tests.support.handmade.evidence import copy_of, evidence_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding
-from store_io.audit.checks.all_checks import unread_heads, unwritten_ends
+from store_io.checks.all_checks import unread_heads, unwritten_ends
 from store_io.log.scan.segment_edges import SegmentEdges
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, segment
 

@@ -35,10 +35,10 @@ from schemas.rows import (
     SegmentSummary,
 )
 from schemas.tables import INDEX_FILES, QUEUES, SEGMENTS
-from store_io.audit.checks.changed_bytes import FirstRead
 from store_io.base.packed import keys_of, packed, weight_of_row
 from store_io.base.ranges import total, union
 from store_io.broker.prediction import BrokerQueue
+from store_io.checks.changed_bytes import FirstRead
 from store_io.kinds.index.index_kind import INDEX
 from store_io.model.evidence import Evidence
 from store_io.model.loss import QueueLoss

@@ -28,9 +28,9 @@ from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, AuditOutcome, Finding, FurthestRun, Row, SegmentSummary, StoreFile
 from schemas.severity_cases import Case, severity_in
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, TIMER_LOG
-from store_io.audit.checks.missing_messages import missing_text, of_an_empty_log
 from store_io.base.wording import count_text
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS
+from store_io.checks.missing_messages import missing_text, of_an_empty_log
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.unread.unread_kind import holds_unread

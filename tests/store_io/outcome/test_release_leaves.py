@@ -7,9 +7,9 @@ from typing import Any
 
 from schemas.advice import Refusal, RefusalKind
 from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN, NOTE, REBUILDABLE, Extent, Finding, Row
-from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.broker.prediction import LogFile, Memory, Prediction
 from store_io.model.evidence import Evidence
+from store_io.outcome.release_leaves import release_leaves
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, segment
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from schemas.rows import Finding
-from store_io.audit.checks import disputed as checks
-from store_io.audit.checks.disputed import disputed
+from store_io.checks import disputed as checks
+from store_io.checks.disputed import disputed
 from tests.support.handmade.evidence import copy_of, evidence_of, log_path, queue_path, segment
 
 DATA = b"".join((100).to_bytes(4, "big") + bytes(96) for _ in range(10))

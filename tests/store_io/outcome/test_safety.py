@@ -9,7 +9,7 @@ import pytest
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, AuditOutcome, Finding
-from store_io.audit.outcome.safety import Safety, Start, decide
+from store_io.outcome.safety import Safety, Start, decide
 from tests.support.handmade import samples
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.rows import Finding, IndexFileSummary, QueueSummary
-from store_io.audit.checks.all_checks import run_checks
+from store_io.checks.all_checks import run_checks
 from store_io.kinds.index import index_kind
 from tests.support.handmade.evidence import copy_of, evidence_of, log_path, queue_path, segment
 

@@ -21,11 +21,11 @@ from schemas.rows import (
     QueueSummary,
 )
 from schemas.tables import TABLES
-from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.broker.prediction import LogFile, Memory, Prediction
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.loss import Loss, QueueLoss
 from store_io.model.queue_views import KnownQueues, queue_views
+from store_io.outcome.audit_rows import index_rows, queue_rows, segment_rows
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, MATCH_MISSING, NOTE, REBUILDABLE, Extent, Finding, SegmentSummary
-from store_io.audit.checks.sequences import sequences
+from store_io.checks.sequences import sequences
 from store_io.model.queue_leftovers import LeftoverResult
 from store_io.model.queue_views import KnownQueues, queue_views
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, segment

@@ -6,10 +6,10 @@ import pytest
 
 from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, Finding
-from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, loss_rows, store_outcome
 from store_io.broker.prediction import Memory, Prediction
 from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss, QueueLoss
+from store_io.outcome.store_outcome import Judgement, failed_outcome, loss_rows, store_outcome
 from store_io.wording.gaps import gap_text
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of, segment
 

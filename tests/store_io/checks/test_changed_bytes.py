@@ -15,7 +15,7 @@ from schemas.rows import LOSS, AuditOutcome
 from store_io.answer.answers import answer_of
 from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.audit.checks.changed_bytes import COLUMNS, seen_segments
+from store_io.checks.changed_bytes import COLUMNS, seen_segments
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.damage import invert_byte

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from schemas.rows import NOTE, REBUILDABLE
-from store_io.audit.checks import file_names as checks
-from store_io.audit.checks.file_names import file_names, name_findings
 from store_io.broker.loading import load_store
 from store_io.broker.releases import broker_rules
+from store_io.checks import file_names as checks
+from store_io.checks.file_names import file_names, name_findings
 from tests.support.handmade.evidence import QUEUE_FILE, SEGMENT, SETTINGS, copy_of, evidence_of, log_path, queue_path
 
 

@@ -11,13 +11,13 @@ import pytest
 from jobs.report.files.result_files import finding_row
 from schemas.advice import Refusal, RefusalKind, Step
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
-from store_io.audit.checks.broker_start import broker_findings as found
 from store_io.broker.epochs import Elected, Epoch
 from store_io.broker.prediction import Fenced, Memory, Prediction
 from store_io.broker.queues.combination import combination_refusal, late_combination_refusal
 from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS
+from store_io.checks.broker_start import broker_findings as found
 from store_io.kinds.config.config_reader import Load, StoreConfig
 from store_io.model.evidence import Evidence
 from store_io.model.loss import Loss, QueueLoss

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from schemas.finding_codes import Code
 from schemas.rows import DEFAULT, DOUBT, NAMED, TAKEN, AuditOutcome
-from store_io.audit.checks import changed_bytes, emptied
-from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.outcome.safety import (
+from store_io.base.wording import count_text, names_text
+from store_io.checks import changed_bytes, emptied
+from store_io.checks.repaired_store import repair_note
+from store_io.model.facts.odd_settings import MOST_NAMED
+from store_io.outcome.safety import (
     Start,
     as_master,
     changed_alone,
@@ -29,8 +31,6 @@ from store_io.audit.outcome.safety import (
     timers_lost,
     topics_lost,
 )
-from store_io.base.wording import count_text, names_text
-from store_io.model.facts.odd_settings import MOST_NAMED
 from store_io.wording.refusals import refusal_sentence
 
 _NOT_KNOWN = (Start.NOT_KNOWN, Start.NOT_KNOWN_OF_DAMAGED)

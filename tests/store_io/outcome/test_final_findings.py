@@ -9,9 +9,9 @@ import pytest
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
-from store_io.audit.outcome import final_findings as final
-from store_io.audit.outcome.final_findings import completed, final_findings
 from store_io.base import packed
+from store_io.outcome import final_findings as final
+from store_io.outcome.final_findings import completed, final_findings
 from tests.support.handmade.evidence import copy_of, evidence_of
 
 OWN = Advice(Step.OTHER_COPY)

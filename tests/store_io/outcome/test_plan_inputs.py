@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from schemas.rows import IndexFileSummary, QueueSummary
-from store_io.audit.outcome.plan_inputs import digest_of, plan_inputs
 from store_io.kinds.queues.queue_kind import QUEUES, QueueResults
+from store_io.outcome.plan_inputs import digest_of, plan_inputs
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, segment
 
 

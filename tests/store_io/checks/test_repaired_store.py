@@ -18,8 +18,8 @@ from schemas.advice import Advice, Step
 from schemas.rows import NOTE, AuditOutcome
 from schemas.store_names import BRIDGE_TOPIC
 from store_io.audit.audit_store import run_local
-from store_io.audit.checks.repaired_store import HEAD_BYTES
 from store_io.base.wording import count_text
+from store_io.checks.repaired_store import HEAD_BYTES
 from store_io.log.records import bridges
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation

@@ -12,8 +12,8 @@ import pytest
 from jobs.report.files.result_files import result_json
 from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.audit.checks.emptied import shrunk_findings
 from store_io.base.packed import GrowingList
+from store_io.checks.emptied import shrunk_findings
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.steps import next_text

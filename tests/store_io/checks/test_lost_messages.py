@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding, SegmentSummary
-from store_io.audit.checks.lost_messages import lost_findings
 from store_io.broker.releases import Setting, broker_rules
+from store_io.checks.lost_messages import lost_findings
 from store_io.model import log_map as lm
 from store_io.model.facts.live_copy import LiveCopy
 from store_io.model.lost_entries import LostStretch

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from schemas.advice import Cause
 from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, QueueSummary
-from store_io.audit.outcome.store_outcome import not_read, not_read_gaps
 from store_io.log.scan.segment_edges import SegmentEdges
+from store_io.outcome.store_outcome import not_read, not_read_gaps
 from store_io.wording.gaps import gap_text
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
 
