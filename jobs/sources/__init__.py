@@ -28,6 +28,9 @@ column is there if `columns` names it.
 For many questions make a copy once: keep(spark, STORE, PLACE, columns=...) writes Parquet or Delta, which read and traffic take
 instead of the store from then on.
 
+Without Spark: arrow(PLACE, columns=..., where=...) gives the same rows as a pyarrow.RecordBatchReader, read by this process, for
+DuckDB, polars or pandas. Its `where` knows no more SQL than `plain_where` says.
+
 Options of all: release, broker_conf (a file), commitlog, consumequeue, index (where a store keeps these parts elsewhere), fleet,
 columns (names, separated by commas, or Spark's own .schema("topic string, store_time timestamp"): Spark does not pass to a source
 which ones a query needs, so that all that are named are made, for count() as well), pushdown (true: Spark may hand over
@@ -44,9 +47,9 @@ option lost and the column `lost` want `release`, and have the whole store audit
 process: for a large store take export --lost.
 
 Modules: `store_source`: what all sources share: options, columns, one store or several in one load; `where`: what an SQL
-condition asks; `conditions`: what sources take over of it, as filters of messages; `message_source`, `file_sources`,
-`group_sources`: the sources; `copies`: for many questions; `helpers`: the functions above, loaded when they are first used: the
-process that plans a source needs one module alone.
+condition asks; `plain_where`: the same without Spark; `conditions`: what sources take over of it, as filters of messages;
+`message_source`, `file_sources`, `group_sources`: the sources; `copies`: for many questions; `helpers`: the functions above,
+loaded when they are first used: the process that plans a source needs one module alone.
 """
 
 from __future__ import annotations
@@ -57,6 +60,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jobs.sources.helpers import SPANS as SPANS
     from jobs.sources.helpers import Stores as Stores
+    from jobs.sources.helpers import arrow as arrow
     from jobs.sources.helpers import keep as keep
     from jobs.sources.helpers import lag as lag
     from jobs.sources.helpers import read as read

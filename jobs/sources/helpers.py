@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,6 +16,7 @@ from jobs.sources.copies import from_copy, make_copy
 from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSource
 from jobs.sources.group_sources import OffsetsSource, TransactionsSource
 from jobs.sources.message_source import MessagesSource
+from jobs.sources.plain_where import plain_conditions, rows_that_meet
 from jobs.sources.store_source import CONDITIONS, StoreSource
 from jobs.sources.where import take_apart
 from schemas.sources import STORE
@@ -76,6 +78,32 @@ def _frame(spark: SparkSession, found: StoreSource, texts: dict[str, str]) -> Da
     say(found.notes())  # here, too: in a session of another maker what Spark's workers say may come to no terminal
     copy = from_copy(spark, found) if isinstance(found, MessagesSource) else None
     return spark.read.format(found.name()).options(**texts).load() if copy is None else copy
+
+
+def arrow(
+    store: Stores | None = None, *, source: str = "messages", where: str | None = None, **options: object
+) -> pa.RecordBatchReader:
+    """Return one source's rows as a stream of Arrow batches, which this process reads without Spark or Java.
+
+    DuckDB, polars and pandas take the stream, once. Options, notes and errors as of `read`, but that only registered copies of
+    Spark's are not asked. where: what a source takes over, in the SQL that `plain_where` reads.
+    """
+    found, texts = _source_of(source, store, options)
+    columns = found.columns()
+    conditions = () if where is None else plain_conditions(where, found.known)
+    texts["columns"] = ",".join(dict.fromkeys((*columns, *(one.column for one in conditions))))
+    asked = type(found)({**texts, CONDITIONS: as_text(conditions)})
+    if isinstance(asked, MessagesSource):
+        asked.cores = 1  # one process reads whole segments
+    reader = asked.reader(asked.schema())
+    parts = reader.partitions()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            for batch in reader.read(part):
+                yield rows_that_meet(conditions, batch).select(columns)
+
+    return pa.RecordBatchReader.from_batches(asked.arrow_schema(columns), batches())
 
 
 def keep(

@@ -167,6 +167,10 @@ class StoreSource(DataSource):
             fields[0]["metadata"][_OPTIONS_KEY] = json.dumps(self.given)
         return StructType.fromJson({"type": "struct", "fields": fields})
 
+    def arrow_schema(self, names: Sequence[str]) -> pa.Schema:
+        """Return these columns as the batches of a reader have them."""
+        return to_arrow_schema(self.types(names), **_UTC)
+
     def reader(self, schema: StructType) -> DataSourceReader:
         kept = [field.metadata[_OPTIONS_KEY] for field in schema if _OPTIONS_KEY in field.metadata]
         if kept and not self.given:
@@ -178,7 +182,7 @@ class StoreSource(DataSource):
         if [f.dataType for f in schema] != [f.dataType for f in self.types(names)]:
             raise UsageError(f"{self.name()}: a schema can choose columns, not change their types")
         own = [name for name in names if name != STORE.name] or [self.default_columns()[0]]  # a batch without columns has no rows
-        arrow = to_arrow_schema(self.types(own), **_UTC)
+        arrow = self.arrow_schema(own)
         readers = self._of_each(lambda store: (store.key, self._open(store, arrow)))
         marked = self.several or STORE.name in names
         reader = StoresReader(readers, to_arrow_schema(schema, **_UTC)) if marked else readers[0][1]

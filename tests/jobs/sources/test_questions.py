@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -21,7 +20,6 @@ from jobs.sources.group_sources import OffsetsSource, TransactionsSource
 from jobs.sources.message_source import MessagesSource
 from jobs.sources.store_source import StoreSource
 from store_io.base.errors import StoreError, UsageError
-from tests.support.stores.builders import HALF_TOPIC, Message, Sizes, StoreBuilder
 from tests.support.stores.rocksdb_stores import keyed_store
 
 pytestmark = pytest.mark.spark
@@ -36,21 +34,6 @@ ASKED: dict[type[StoreSource], str] = {
     TransactionsSource: "queue_offset",
 }
 """Every source, and a column on which it takes conditions over."""
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A store with rows of all sources."""
-    builder = StoreBuilder("5.3.3", Sizes(segment=1 << 12))
-    for number in range(30):
-        builder.put(
-            Message(f"T{number % 3}", number % 2, b"x" * 60, keys=f"k{number} all", tags=f"g{number % 4}", uniq=f"U{number}")
-        )
-    for number in range(3):
-        builder.put(Message(HALF_TOPIC, uniq=f"half{number}", properties=(("REAL_TOPIC", "T0"), ("REAL_QID", "0"))))
-    groups = {f"T{number}@g{number}": {"0": 3, "1": 1} for number in range(3)}
-    config = {"consumerOffset.json": json.dumps({"offsetTable": groups})}
-    return str(builder.write(tmp_path_factory.mktemp("asked") / "store", config=config).root)
 
 
 @pytest.fixture
