@@ -18,6 +18,7 @@ from schemas.finding_codes import LOSS as LOSS
 from schemas.finding_codes import NOTE as NOTE
 from schemas.finding_codes import REBUILDABLE as REBUILDABLE
 from schemas.first_day import FirstDay
+from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, Missing, NotRead, TimersOfCopy
 
 QueueKey = tuple[str, int]  # (topic, queue id)
 Row = dict[str, Any]
@@ -51,6 +52,23 @@ class MappedFile:
 
     def __reduce__(self) -> tuple[type[MappedFile], tuple[str, int, int]]:  # a dataclass's own way takes three times as long
         return MappedFile, (self.path, self.start, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The fields as the broker reads them; zeros if the file is missing or short. Times in ms."""
+
+    physic_time: int = 0
+    logics_time: int = 0
+    index_time: int = 0
+    master_flushed_offset: int = 0
+    confirm_phy_offset: int = 0
+    logics_phy_offset: int = 0
+
+    @property
+    def min_time(self) -> int:
+        """Return StoreCheckpoint.getMinTimestamp: three seconds below the smaller of the two."""
+        return max(0, min(self.physic_time, self.logics_time) - 3000)
 
 
 # ---- one segment, scanned ------------------------------------------------------------------------------------------
@@ -568,14 +586,6 @@ class AuditOutcome:
     missing key is null, an unknown one an error.
     gaps: why the audit is not complete, each cause's gaps in the order in which they turned out. incomplete: the sentences about
     them, but for gaps that are only noted.
-    loss: {"messages": n, "bytes": n,
-           "by_topic": [{"topic", "messages", "first_store_time", "last_store_time"}],       times in ms
-           "groups": [{"group", "topic", "queue_id", "offset", "new_max"}],                 consumer offsets beyond the new end
-           "delay_levels": [{"level", "offset", "new_max"}]}                                delay offsets beyond the new end
-    not_read: {} if everything was read; else
-              {"segments": n, "segment_bytes": n, "queue_files": n, "queue_bytes": n, "index_files": n, "index_bytes": n,
-               "reused_segments": n, "reused_bytes": n,  not read again: unchanged since a run before verified them
-               "since": run id, None without one}
     A store that could not be audited at all has exit_code 3, complete False, the sentence in `incomplete`, plan["broker"] None.
     """
 
@@ -599,21 +609,21 @@ class AuditOutcome:
     segments: list[Row] = field(default_factory=list)
     queues: Sequence[Row] = field(default_factory=list)  # of very many packed (`store_io.base.packed`)
     index_files: list[Row] = field(default_factory=list)
-    loss: Row = field(default_factory=dict)
+    loss: LossOfStart = NOTHING_LOST
     messages: int = 0  # valid ones in the copy, wherever they lie
     first_store_time: int = 0  # ms, of these messages; 0 without one
     last_store_time: int = 0  # ms
     segment_count: int = 0
     damaged_extents: int = 0
     level: str = "full"  # or "quick"
-    not_read: Row = field(default_factory=dict)
+    not_read: NotRead = ALL_READ
     # or DEFAULT: none was named, and the newest known was taken; else the number that was named and is not known
     release_from: str = NAMED
     settings_from: str = NAMED  # or DEFAULT: no broker.conf was named; sizes are from the files, all else is RocketMQ's default
     written_by: str = ""  # by its files the releases that wrote it, where none was named and the one assumed is none of these
     config_database: str = ""  # the folder of the database that holds the tables of config/; no repair writes it
     premises: list[Premise] = field(default_factory=list)
-    timers: Row = field(default_factory=dict)  # of the timer store (`TimerView.report`); {} where there is none
+    timers: TimersOfCopy | None = None  # None where there is no timer store
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
     unsafe_settings: list[str] = field(default_factory=list)  # what to change in broker.conf before new messages come, sentences
     verdict_head: str = ""  # the premises with which the verdict begins; pages show these before it
@@ -624,11 +634,11 @@ class AuditOutcome:
     log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read
     furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
-    missing: Row = field(default_factory=dict)  # messages shown and not held: {"messages", "at_least"}; {}: none, or not known
+    missing: Missing | None = None  # messages shown and not held; None: none, or not known
     not_whole: list[NotWhole] = field(default_factory=list)  # what shows that the copy is not whole, the gravest first
     unclean: bool = False  # the abort marker is there
     config: ConfigTables | None = None  # what the managers of config/ hold; None where the store could not be audited
     comparison: Comparison | None = None  # of releases and settings; None where nobody asked for it
-    checkpoint: Row = field(default_factory=dict)  # its fields as stored, times in ms; empty where there is none or it is unread
+    checkpoint: Checkpoint | None = None  # as stored; None where there is none or it is unread
     key: str = ""  # what the tables call its store in every run; "": by its name
     in_use: str = ""  # why a repair refuses the store now, a sentence; "": no broker uses it

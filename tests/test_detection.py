@@ -909,7 +909,7 @@ def test_undamaged_timers_in_rocksdb_raise_no_alarm(release: str, clean: bool, t
     made = keyed_timers(tmp_path / "store", release, clean=clean).write()
     audit = product.audit(made.root, release, made.conf)
     assert audit.findings == [] and audit.outcome.exit_code == 0 and audit.outcome.not_judged == []
-    assert audit.outcome.timers["waiting"]["messages"] == 4
+    assert audit.outcome.timers.fates.waiting.messages == 4
 
 
 # ---- index and transactions in RocksDB -----------------------------------------------------------------------------

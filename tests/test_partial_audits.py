@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from schemas.advice import Cause, exit_code_of
 from schemas.finding_codes import Code
+from schemas.losses import ALL_READ
 from schemas.rows import LOSS, NOTE, AuditOutcome
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.log.scan.segment_scan import scan_segment
@@ -101,12 +102,12 @@ def test_quick_reads_what_recovery_reads_and_says_what_it_left_out(tmp_path: Pat
     files = sorted(p.name for p in (store.root / "commitlog").iterdir())
     assert len(files) >= 8
     assert [s.path for s in audit.segments] == [f"commitlog/{name}" for name in files[-3:]]
-    assert outcome.not_read["segments"] == len(files) - 3
-    assert outcome.not_read["segment_bytes"] == (len(files) - 3) * SEGMENT
+    assert outcome.not_read.segments == len(files) - 3
+    assert outcome.not_read.segment_bytes == (len(files) - 3) * SEGMENT
     queue_files = [p for p in (store.root / "consumequeue").rglob("*") if p.is_file()]
-    assert outcome.not_read["queue_files"] == len(queue_files) - 3 * 3 and outcome.not_read["index_files"] > 0
+    assert outcome.not_read.queue_files == len(queue_files) - 3 * 3 and outcome.not_read.index_files > 0
     assert f"{len(files) - 3} of {len(files)} CommitLog segments ({(len(files) - 3) * SEGMENT:,} bytes)" in outcome.incomplete[0]
-    assert outcome.plan["not_read"] == outcome.not_read
+    assert outcome.plan["not_read"] == asdict(outcome.not_read)
     assert outcome.bytes_read < 3 * SEGMENT + len(queue_files) * 400 + len(files) * 2 * SEGMENT
     kept = {step["file"]: step["reason"] for step in outcome.plan["steps"] if step["action"] == "keep"}
     assert kept[f"commitlog/{files[0]}"] == "not read by this audit"
@@ -145,7 +146,7 @@ def test_no_time_at_all_reads_nothing_and_says_so(tmp_path: Path) -> None:
     outcome = audit.outcome()
     files = list((store.root / "commitlog").iterdir())
     assert audit.segments == [] and outcome.plan["broker"] is None and outcome.exit_code == LATE
-    assert outcome.not_read["segments"] == len(files) and outcome.segment_count == len(files)
+    assert outcome.not_read.segments == len(files) and outcome.segment_count == len(files)
     assert "the time limit was reached" in outcome.incomplete[0] and not outcome.complete
     assert {f.severity for f in outcome.findings} <= {NOTE}
     assert [row["digest"] for row in outcome.segments] == [None] * len(files)
@@ -155,7 +156,7 @@ def test_enough_time_is_as_none(tmp_path: Path) -> None:
     store = large(tmp_path)
     plain, timed = run_audit(request(store)).outcome(), run_audit(request(store, not_after=time.time() + 900)).outcome()
     assert (timed.plan, timed.findings, timed.exit_code, timed.complete) == (plain.plan, plain.findings, plain.exit_code, True)
-    assert timed.not_read == {}
+    assert timed.not_read == ALL_READ
 
 
 class Clock:
@@ -217,9 +218,9 @@ def test_unchanged_segments_are_not_read_again(tmp_path: Path) -> None:
     audit = run_audit(request(store, earlier=earlier(before), reuse=True))
     outcome, whole = audit.outcome(), before.outcome()
     assert outcome.plan["broker"] == whole.plan["broker"]
-    assert outcome.complete and outcome.exit_code == whole.exit_code and outcome.not_read["since"] == "run-0"
-    assert outcome.not_read["segments"] == 0
-    assert outcome.not_read["reused_segments"] == len(whole.segments) - len(audit.segments) > 5
+    assert outcome.complete and outcome.exit_code == whole.exit_code and outcome.not_read.since == "run-0"
+    assert outcome.not_read.segments == 0
+    assert outcome.not_read.reused_segments == len(whole.segments) - len(audit.segments) > 5
     assert {f.severity for f in outcome.findings} <= {NOTE}
     same = "file size_bytes digest edge_digest messages damaged_bytes extents".split()
     assert [[row[name] for name in same] for row in outcome.segments] == [[row[name] for name in same] for row in whole.segments]
@@ -290,9 +291,7 @@ def test_queues_that_have_grown_are_as_they_were(tmp_path: Path) -> None:
     audit = run_audit(request(store, earlier=before, reuse=True))
     outcome = audit.outcome()
     assert outcome.complete and outcome.exit_code == 0 and outcome.messages == 160
-    assert (
-        outcome.not_read["reused_segments"] >= 3 and outcome.plan["broker"] == run_audit(request(store)).outcome().plan["broker"]
-    )
+    assert outcome.not_read.reused_segments >= 3 and outcome.plan["broker"] == run_audit(request(store)).outcome().plan["broker"]
 
 
 def test_what_the_run_before_found_is_found_again(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_queue_that_begins_again(lives: tuple[int, int], kind: str, held: int,
     store = made_again(tmp_path / "store", kind, lives, [held])
     done = mended(store.root, tmp_path / "new", store.release, store.broker_conf, policy)
     again = assert_ends(tmp_path / "new", store.release, store.broker_conf)
-    assert again.exit_code == 0 and again.loss["messages"] == 0
+    assert again.exit_code == 0 and again.loss.messages == 0
     assert done.report["messages_after"] == again.messages == len(store.records)
 
 
@@ -164,7 +164,7 @@ def test_no_line_promises_messages_that_a_repair_leaves_out(policy: str, tmp_pat
     """A queue that is gone: its later life is made anew, and the earlier one gets no entry."""
     store = made_again(tmp_path / "store", FILES, [12, 30], [], clean=False)
     outcome = audited(store.root, RELEASE[FILES], store.broker_conf)
-    lost = outcome.loss["messages"]
+    lost = outcome.loss.messages
     section = outcome.plan["repair"][policy]
     assert section["refused"] is None and section["unserved"] == 12 and lost
     (what, _), *_ = repair_commands(outcome, [str(store.root)], "/plan.json")

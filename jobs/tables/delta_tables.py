@@ -237,7 +237,6 @@ def _verified(run: RunInfo, segment: Row) -> Row:
     return {"verified_run": run.run_id, "verified_at": run.started_at}
 
 
-_NOTHING_UNREAD = dict.fromkeys(("segments", "segment_bytes", "reused_segments"), 0)
 _NOTHING_FOUND = dict.fromkeys((NOTE, REBUILDABLE, LOSS), 0)
 
 
@@ -277,7 +276,7 @@ class _StoreRun:
         self.group = dict(zip(("lacks_messages", "diverged"), lacks_of(outcome), strict=True)) if outcome.replicas else None
         self.times = outcome if outcome.messages else None
         self.listed = outcome if outcome.complete or outcome.segments else None
-        self.unread = _NOTHING_UNREAD | outcome.not_read if self.listed else None
+        self.unread = outcome.not_read if self.listed else None
         dropped = {"dropped": sum(outcome.findings_dropped.values())}
         self.counted = _NOTHING_FOUND | outcome.counts | dropped if self.listed or outcome.findings else None
 

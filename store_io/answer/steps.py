@@ -398,7 +398,7 @@ class _Steps:
             given_up = Advice(Step.SEND_GIVEN_UP, (given.messages, int(self._more_given_up)))
             yield from [AnswerStep(StepName.RESEND, given_up)] if given.messages else []
         elif self._answer == Answer.START_MENDS and outcome.missing:
-            missing = outcome.missing["messages"], int(outcome.missing["at_least"])
+            missing = outcome.missing.messages, int(outcome.missing.at_least)
             yield AnswerStep(StepName.RESEND, Advice(Step.SEND_AGAIN, missing))
 
 

@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from schemas.advice import Cause, Gap, Refusal, RefusalKind
-from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, QueueKey, SegmentSummary
+from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, Checkpoint, QueueKey, SegmentSummary
 from store_io.broker.index_state import IndexState, NeedMarks
 from store_io.broker.loading import queue_folder, why_not_made
-from store_io.broker.prediction import Checkpoint, Needs, Refused, ScanId
+from store_io.broker.prediction import Needs, Refused, ScanId
 from store_io.broker.queues.file_queues import FileQueues
 from store_io.broker.queues.queue_pieces import Pieces
 from store_io.broker.queues.queue_puts import QueuePuts, end_of

@@ -20,23 +20,6 @@ BrokerQueue = QueueState | RocksQueue
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """The fields as the broker reads them; zeros if the file is missing or short."""
-
-    physic_time: int = 0
-    logics_time: int = 0
-    index_time: int = 0
-    master_flushed_offset: int = 0
-    confirm_phy_offset: int = 0
-    logics_phy_offset: int = 0
-
-    @property
-    def min_time(self) -> int:
-        """Return StoreCheckpoint.getMinTimestamp: three seconds below the smaller of the two."""
-        return max(0, min(self.physic_time, self.logics_time) - 3000)
-
-
-@dataclass(frozen=True)
 class ScanId:
     """The scan of which a fold speaks. It is a segment (by its place in the list) read whole, or a walk in it.
 

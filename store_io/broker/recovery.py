@@ -18,14 +18,14 @@ import numpy as np
 from schemas import commitlog_layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.checkpoint_layout import CHECKPOINT_FILE
-from schemas.rows import FirstRecord, QueueKey, QueueSummary, SegmentSummary
+from schemas.rows import Checkpoint, FirstRecord, QueueKey, QueueSummary, SegmentSummary
 from store_io.base.packed import PackedMap
 from store_io.broker.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
 from store_io.broker.epochs import Epoch
 from store_io.broker.fenced_broker import ConfirmOffset, compensate, elected
 from store_io.broker.index_state import IndexFileState, IndexHeader
 from store_io.broker.loading import LoadedQueue, LoadedStore
-from store_io.broker.prediction import BrokerQueue, Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId, cut_files
+from store_io.broker.prediction import BrokerQueue, LogFile, Memory, Needs, Prediction, Refused, ScanId, cut_files
 from store_io.broker.queues.queue_minimum import correct_minimum
 from store_io.broker.queues.queue_pieces import Pieces
 from store_io.broker.queues.queue_state import DiskEntries, NeedCut, QueueState

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas import commitlog_layout
-from schemas.rows import FirstRecord, MappedFile, SegmentSummary
-from store_io.broker.prediction import Checkpoint, Needs, ScanId
+from schemas.rows import Checkpoint, FirstRecord, MappedFile, SegmentSummary
+from store_io.broker.prediction import Needs, ScanId
 from store_io.broker.releases import BrokerRules
 
 

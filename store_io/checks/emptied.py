@@ -54,14 +54,14 @@ def empty_findings(evidence: Evidence) -> list[Finding]:
     if not shown and not offsets:
         return [Finding(Code.COMMITLOG_EMPTY, COMMITLOG, actual="no message")]
     # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
-    number, more = of_an_empty_log(evidence)
-    some = missing_text({"messages": number, "at_least": more}) if number else "some"
+    number = of_an_empty_log(evidence)
+    some = missing_text(number) or "some"
     whose = f"this copy held {some}" if shown else f"consumers of this broker or its master had read {some}"
     holds = evidence.copy.listing.get(COMMITLOG) or evidence.copy.ledger_data
     here = "the CommitLog holds no message" if holds else "there is no commitlog/ here"
     message = f"{here}, but {whose}: {'; '.join([*shown, *offsets])}"
     found = Finding(Code.COMMITLOG_EMPTIED, COMMITLOG, expected="messages", actual="no message", message=message)
-    return [replace(found, expected=some, count=number) if number else found]
+    return [replace(found, expected=some, count=number.messages) if number else found]
 
 
 def _traces(evidence: Evidence) -> Iterator[str]:

@@ -16,7 +16,8 @@ import numpy as np
 
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.finding_codes import Code
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, RUN_QUEUE, Finding, QueueKey, Row
+from schemas.losses import Missing
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, RUN_QUEUE, Finding, QueueKey
 from store_io.base.ranges import Ranges
 from store_io.base.wording import count_text
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
@@ -30,28 +31,25 @@ LEAST_RECORD = 91  # bytes of a message without body, properties and topic
 _LOST_CODES = (Code.SEGMENT_MISSING, Code.MESSAGE_LOST, Code.COMMITLOG_DAMAGED, Code.COMMITLOG_EMPTIED)
 
 
-def missing_messages(evidence: Evidence, findings: Iterable[Finding]) -> Row:
-    """Return {"messages": how many are missing, "at_least": whether there may be more}.
-
-    {} if no finding says that messages are gone, or nothing says how many.
-    """
+def missing_messages(evidence: Evidence, findings: Iterable[Finding]) -> Missing | None:
+    """Return how many messages are missing; None if no finding says that any are gone, or nothing says how many."""
     lost = [f for f in findings if f.severity == LOSS and f.code in _LOST_CODES]
     if not lost or not evidence.log_whole or evidence.unread:
-        return {}
+        return None
     if any(extent.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for segment in evidence.segments for extent in segment.extents):
         gaps = {key: _skipped(evidence, view) for key, view in evidence.views.items()}
         number = places_missing(evidence.leftovers, {key: ranges for key, ranges in gaps.items() if ranges})
         more = not evidence.queues_whole or any(not _explained(evidence, finding) for finding in lost)
     else:
-        number, more = of_an_empty_log(evidence)
-    return {"messages": number, "at_least": more} if number else {}
+        return of_an_empty_log(evidence)
+    return Missing(number, more) if number else None
 
 
-def missing_text(missing: Row) -> str:
+def missing_text(missing: Missing | None) -> str:
     """ "12 messages" or "at least 12 messages"; "" if the number is not known."""
-    if not missing:
+    if missing is None:
         return ""
-    return f"{'at least ' if missing['at_least'] else ''}{count_text(missing['messages'], 'message')}"
+    return f"{'at least ' if missing.at_least else ''}{count_text(missing.messages, 'message')}"
 
 
 # ---- places in queues ------------------------------------------------------------------------------------------------------
@@ -137,11 +135,8 @@ def _explained(evidence: Evidence, finding: Finding) -> bool:
 # ---- a log without a message -------------------------------------------------------------------------------------------------
 
 
-def of_an_empty_log(evidence: Evidence) -> tuple[int, bool]:
-    """Count the messages that queues and tables of offsets show, for a log without a message.
-
-    The second value says whether there may have been more.
-    """
+def of_an_empty_log(evidence: Evidence) -> Missing | None:
+    """Count the messages that queues and tables of offsets show, for a log without a message; None if they show no number."""
     number, more = 0, not evidence.queues_whole
     ends = _offsets(evidence)
     for key, queue in evidence.queues.items():
@@ -149,7 +144,8 @@ def of_an_empty_log(evidence: Evidence) -> tuple[int, bool]:
             shown = queue.entries
             beyond = max(0, ends.pop(key, 0) - queue.used_end)
             number, more = number + shown + beyond, more or beyond > 0
-    return number + sum(ends.values()), more or bool(ends) or not number
+    messages = number + sum(ends.values())
+    return Missing(messages, more or bool(ends) or not number) if messages else None
 
 
 def _offsets(evidence: Evidence) -> dict[QueueKey, int]:

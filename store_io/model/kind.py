@@ -17,12 +17,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from schemas.advice import Advice, Gap, LeftOut, Refusal
-from schemas.rows import AuditOutcome, EarlierRun, Finding, PlanStep, QueueKey, QueueSummary, Row
+from schemas.rows import AuditOutcome, Checkpoint, EarlierRun, Finding, PlanStep, QueueKey, QueueSummary, Row
 from store_io.base.tasks import Task
 from store_io.broker.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree, load_store
-from store_io.broker.prediction import Checkpoint
 from store_io.broker.recovery import AskedRecovery, Fold
 from store_io.broker.releases import BrokerRules
 from store_io.model.found_gaps import Gaps

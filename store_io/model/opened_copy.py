@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from schemas.advice import Gap
-from schemas.rows import MappedFile
+from schemas.rows import Checkpoint, MappedFile
 from store_io.base.java_compat import MAX_LONG
 from store_io.broker.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree
-from store_io.broker.prediction import Checkpoint
 from store_io.broker.releases import BrokerRules
 from store_io.model.facts.log_place import LogPlace
 from store_io.model.facts.size_misfits import Misfit

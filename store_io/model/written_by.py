@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from schemas import checkpoint_layout, commitlog_layout
-from schemas.rows import StoreFile
+from schemas.rows import Checkpoint, StoreFile
 from store_io.base.wording import names_text
-from store_io.broker.prediction import Checkpoint
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import KNOWN_RELEASES, parse_known
 from store_io.source.file_columns import FileColumns, FilesByPath

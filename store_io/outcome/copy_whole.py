@@ -66,7 +66,7 @@ def _of_the_log(evidence: Evidence, out: AuditOutcome) -> Iterator[NotWhole]:
     if (
         out.missing and len(counted) == len(parts) == 1 and (not out.damaged_extents or not parts[0].messages)
     ):  # all that is missing
-        parts = [replace(parts[0], messages=out.missing["messages"], at_least=out.missing["at_least"])]
+        parts = [replace(parts[0], messages=out.missing.messages, at_least=out.missing.at_least)]
     elsewhere = evidence.copy.log_place.elsewhere
     if elsewhere and parts:
         yield replace(parts[0], kind=Lack.LOG_ELSEWHERE, file=COMMITLOG, files=1, place=elsewhere)

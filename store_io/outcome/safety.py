@@ -509,7 +509,7 @@ def end_of_log(broker: Row) -> int:
 
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
     """Return (messages, bytes) of this copy that consumers would not get after a start."""
-    return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
+    return outcome.loss.messages, outcome.loss.bytes
 
 
 def unqueueable(outcome: AuditOutcome) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from schemas.advice import Cause, Gap, LeftOut
 from schemas.finding_codes import Code
 from schemas.first_day import FirstDay
+from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, NotRead, TopicLoss
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from schemas.timer_layout import TIMER_WHEEL
 from store_io.base.exit_codes import INCOMPLETE, of_store
@@ -43,43 +44,37 @@ from store_io.wording.gaps import distinct, gap_rows, incomplete_texts
 from store_io.wording.refusals import refusal_row
 
 
-def not_read(evidence: Evidence) -> Row:
-    """Return how much was not read in this run; see AuditOutcome. {} if all was."""
+def not_read(evidence: Evidence) -> NotRead:
+    """Return how much was not read in this run."""
     request, copy = evidence.request, evidence.copy
     if request.whole:
-        return {}
+        return ALL_READ
     reused = {f.path for f in evidence.unread if evidence.earlier.reused(f.path)}
     segments = [f for f in evidence.unread if f.path not in reused]
     kept = [f for f in evidence.unread if f.path in reused]
     read = {path for queue in evidence.every_queue for path in queue.digests}
     queues = [f for files in copy[QUEUES].served.files.values() for f in files if f.path not in read]
     index = [f for f in copy[INDEX] if f.path not in evidence[INDEX]]
-    if not (segments or kept or queues or index):
-        return {}
-    return {
-        "segments": len(segments),
-        "segment_bytes": sum(f.size for f in segments),
-        "queue_files": len(queues),
-        "queue_bytes": sum(f.size for f in queues),
-        "index_files": len(index),
-        "index_bytes": sum(f.size for f in index),
-        "reused_segments": len(kept),
-        "reused_bytes": sum(f.size for f in kept),
-        "since": request.earlier.run_id if kept and request.earlier is not None else None,
-    }
+    return NotRead(
+        *(len(segments), sum(f.size for f in segments)),
+        *(len(queues), sum(f.size for f in queues)),
+        *(len(index), sum(f.size for f in index)),
+        *(len(kept), sum(f.size for f in kept)),
+        request.earlier.run_id if kept and request.earlier is not None else None,
+    )
 
 
-def not_read_gaps(evidence: Evidence, left_out: Row) -> list[Gap]:
-    """Return the gap of the files that were not read on purpose, if there are any. left_out: what `not_read` gives."""
+def not_read_gaps(evidence: Evidence, left_out: NotRead) -> list[Gap]:
+    """Return the gap of the files that were not read on purpose, if there are any."""
     copy, quick = evidence.copy, evidence.request.quick
     cause = Cause.LEVEL_QUICK if quick else Cause.TIME_LIMIT
     counts: list[int] = []
     for count, size, every in (
-        ("segments", "segment_bytes", len(copy.segment_files)),
-        ("queue_files", "queue_bytes", sum(map(len, copy[QUEUES].served.files.values()))),
-        ("index_files", "index_bytes", len(copy[INDEX])),
+        (left_out.segments, left_out.segment_bytes, len(copy.segment_files)),
+        (left_out.queue_files, left_out.queue_bytes, sum(map(len, copy[QUEUES].served.files.values()))),
+        (left_out.index_files, left_out.index_bytes, len(copy[INDEX])),
     ):
-        counts += [left_out.get(count, 0), every, left_out.get(size, 0)]
+        counts += [count, every, size]
     if any(counts[::3]):
         return [Gap(cause, values=(LeftOut.FILES, *counts))]
     return [Gap(cause)] if quick else []
@@ -129,7 +124,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.bytes_read = evidence.bytes_read
     out.first_day = day
     out.plan = _plan(evidence, out, known)
-    out.loss = loss_rows(evidence.loss)
+    out.loss = loss_of_start(evidence.loss)
     for kind in KINDS:
         kind.add_to_outcome(evidence, out)
     out.segments = segment_rows(evidence, judged.findings, judged.held)
@@ -238,7 +233,7 @@ def _plan(evidence: Evidence, out: AuditOutcome, known: bool) -> Row:
         **_plan_head(evidence.request),
         "complete": out.complete,
         "gaps": gap_rows(out.gaps),
-        **({"not_read": out.not_read} if out.not_read else {}),
+        **({"not_read": asdict(out.not_read)} if out.not_read != ALL_READ else {}),
         **({"not_judged": out.not_judged} if out.not_judged else {}),
         "settings": {key: _setting_row(setting) for key, setting in sorted(evidence.copy.rules.settings.items())},
         "inputs": plan_inputs(evidence),
@@ -300,19 +295,17 @@ def not_judged(evidence: Evidence) -> list[str]:
     return sorted(names, key=lambda name: (name.startswith("config/"), name))
 
 
-def loss_rows(loss: Loss | None) -> Row:
+def loss_of_start(loss: Loss | None) -> LossOfStart:
     """Return the loss of a start, by topic. Offsets that would lie beyond the end are added by the kind of config/."""
-    topics: dict[str, Row] = {}
-    for (topic, _), lost in sorted(loss.by_queue.items()) if loss is not None else ():
-        new = {"topic": topic, "messages": 0, "first_store_time": lost.first_store_time, "last_store_time": 0}
-        row = topics.setdefault(topic, new)
-        row["messages"] += lost.messages
-        row["first_store_time"] = min(row["first_store_time"], lost.first_store_time)
-        row["last_store_time"] = max(row["last_store_time"], lost.last_store_time)
-    return {
-        "messages": loss.messages if loss else 0,
-        "bytes": loss.bytes if loss else 0,
-        "by_topic": list(topics.values()),
-        "groups": [],
-        "delay_levels": [],
-    }
+    if loss is None:
+        return NOTHING_LOST
+    topics: dict[str, TopicLoss] = {}
+    for (topic, _), lost in sorted(loss.by_queue.items()):
+        known = topics.get(topic, TopicLoss(topic, 0, lost.first_store_time, 0))
+        topics[topic] = TopicLoss(
+            topic,
+            known.messages + lost.messages,
+            min(known.first_store_time, lost.first_store_time),
+            max(known.last_store_time, lost.last_store_time),
+        )
+    return LossOfStart(loss.messages, loss.bytes, tuple(topics.values()))

@@ -76,7 +76,8 @@ def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
         sentence += f" (no broker.conf was named: {_assumed_settings(outcome)})"
     if absent := no_config(outcome):
         sentence += f". A start knows no {config_unknown(outcome)}: {absent} is not in this copy"
-    unseen = sum(outcome.timers.get(name, {}).get("messages", 0) for name in ("after_end", "no_unit"))
+    fates = outcome.timers.fates if outcome.timers is not None else None
+    unseen = fates.after_end.messages + fates.no_unit.messages if fates is not None else 0
     if unseen and not timers_lost(outcome):
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"
     sentence += "".join(f". {said}" for said in named_sentences(outcome))

@@ -108,6 +108,6 @@ def test_a_store_of_each_kind_audits_as_consistent(kind: str, tmp_path: Path) ->
     assert (done.outcome.exit_code, done.incomplete, done.findings) == (0, [], [])
     assert done.outcome.messages > 100 and done.broker is not None and done.broker["starts"]
     if kind == TIMERS:
-        assert done.outcome.timers["waiting"]["messages"] == done.outcome.timers["units"] == 40 and not done.outcome.not_judged
+        assert done.outcome.timers.fates.waiting.messages == done.outcome.timers.units == 40 and not done.outcome.not_judged
     if kind == LEDGER:
         assert done.broker["dledger"]["end_index"] == done.outcome.messages - 1

@@ -14,6 +14,7 @@ from jobs.report.files.json_text import document, document_parts
 from jobs.report.texts.commands import words_of
 from jobs.report.texts.next_steps import ShownStep, shown_steps
 from schemas.finding_codes import Code
+from schemas.losses import ALL_READ
 from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
 from store_io.answer.answers import answer_of
@@ -95,12 +96,12 @@ def _store(outcome: AuditOutcome, run: RunInfo, words: Sequence[str]) -> Row:
         "starts": broker.get("starts"),
         "refusal_kind": broker.get("refusal_kind"),
         "truncate_at": broker.get("truncate_at"),
-        "not_read": outcome.not_read or None,
+        "not_read": asdict(outcome.not_read) if outcome.not_read != ALL_READ else None,
         **_extent_of(outcome),
         "lost_messages": messages,
         "lost_bytes": size,
-        "missing_messages": outcome.missing.get("messages"),
-        "missing_at_least": outcome.missing.get("at_least"),
+        "missing_messages": outcome.missing and outcome.missing.messages,
+        "missing_at_least": outcome.missing and outcome.missing.at_least,
         "changed_segments": counted(outcome, Code.SEGMENT_CHANGED) if outcome.complete or outcome.segments else None,
         "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
         "earlier": outcome.furthest and {name: getattr(outcome.furthest, name) for name in _EARLIER},

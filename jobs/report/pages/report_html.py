@@ -129,13 +129,14 @@ def _premises_head(outcome: AuditOutcome) -> str:
 
 def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], context: PageContext) -> Iterator[Section]:
     broker = outcome.plan.get("broker")
-    if outcome.loss.get("by_topic") or outcome.loss.get("groups") or outcome.loss.get("delay_levels"):
+    if outcome.loss.by_topic or outcome.loss.groups or outcome.loss.delay_levels:
         yield Section("lost", "What would be lost", lambda: lost_view(outcome, broker, words))
     compared = outcome.comparison
     if compared is not None:
         yield Section("compared", "Which release would lose least", lambda: compared_view(outcome, compared))
-    if outcome.timers.get("units"):
-        yield Section("timers", "Timers", lambda: timers_view(outcome, broker))
+    timers = outcome.timers
+    if timers is not None and timers.units:
+        yield Section("timers", "Timers", lambda: timers_view(outcome, timers, broker))
     if outcome.segment_count or outcome.queues:
         yield Section("map", "Map of the CommitLog", lambda: map_view(outcome, broker))
         if broker and broker.get("controller"):

@@ -14,6 +14,7 @@ from jobs.report.pages.page import MAX_ROWS, MOST_SHOWN, View, name_of, number_t
 from jobs.report.texts.safety_text import timer_words
 from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE, Part
+from schemas.losses import TimersOfCopy
 from schemas.rows import NOTE, AuditOutcome, ConfigTables, Row
 
 _COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry shifted", "unexpected": "entry unexpected"}
@@ -73,11 +74,10 @@ def queues_view(outcome: AuditOutcome) -> View:
     }
 
 
-def timers_view(outcome: AuditOutcome, broker: Row | None) -> View:
+def timers_view(outcome: AuditOutcome, timers: TimersOfCopy, broker: Row | None) -> View:
     """Return the data of timers.html: how many wait and when they are due, and a start's effect on them."""
     return {
-        "timers": outcome.timers,
-        "waiting": outcome.timers.get("waiting"),
+        "timers": timers,
         "words": list(timer_words(outcome)),
         "after": (broker or {}).get("timer"),
     }

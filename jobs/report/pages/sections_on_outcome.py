@@ -52,13 +52,13 @@ def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -
     queues = nsmallest(MAX_ROWS, by_queue, key=lambda q: (-q["messages"], q["topic"], q["queue_id"]))
     listing = list(_commands(outcome, queues[:MAX_COMMANDS], words))
     return {
-        "topics": sorted(loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"])),
+        "topics": sorted(loss.by_topic, key=lambda topic: (-topic.messages, topic.topic)),
         "queues": queues,
         "queue_count": len(by_queue),
         "commands": [command for command, _ in listing if command],
         "withheld": list(dict.fromkeys(why for _, why in listing if why)),
-        "groups": sorted(loss.get("groups", ()), key=lambda g: (-(g["offset"] - g["new_max"]), g["group"], g["topic"])),
-        "levels": loss.get("delay_levels", ()),
+        "groups": sorted(loss.groups, key=lambda group: (-group.beyond, group.group, group.topic)),
+        "levels": loss.delay_levels,
     }
 
 

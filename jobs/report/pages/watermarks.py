@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from jobs.report.pages.page import View
 from jobs.report.texts.text import span_text, time_text
-from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Row
+from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Checkpoint, Row
 from store_io.outcome.safety import end_of_log, lost_of
 
 
@@ -68,26 +68,26 @@ def offset_marks(outcome: AuditOutcome, broker: Row | None) -> list[Mark]:
     if ends:
         marks.append(_range(f"last message in each of {len(ends):,} ConsumeQueues, once loaded", ends, ends))
     marks += _index_range(outcome, "index files, from first to last message", "begin_phy_offset", "end_phy_offset")
-    for key, name in (
-        ("confirm_phy_offset", "confirmPhyOffset"),
-        ("logics_phy_offset", "logicsPhysicalOffset"),
-        ("master_flushed_offset", "masterFlushedOffset"),
+    stored = outcome.checkpoint or Checkpoint()
+    for value, name in (
+        (stored.confirm_phy_offset, "confirmPhyOffset"),
+        (stored.logics_phy_offset, "logicsPhysicalOffset"),
+        (stored.master_flushed_offset, "masterFlushedOffset"),
     ):
-        if (value := _number(outcome.checkpoint, key)) > 0:
-            marks.append(_point(f"checkpoint: {name}", value))
+        marks += [_point(f"checkpoint: {name}", value)] if value > 0 else []
     return marks
 
 
 def time_marks(outcome: AuditOutcome) -> list[Mark]:
     """Return marks on the scale of store times, ms; the first is that of all messages."""
     marks = [Mark("messages in this copy, first to last", outcome.first_store_time, outcome.last_store_time)]
-    for key, part in (("physic_time", "CommitLog"), ("logics_time", "ConsumeQueues"), ("index_time", "index")):
-        if key in outcome.checkpoint:
-            marks.append(_point(f"checkpoint: {part} flushed up to", _number(outcome.checkpoint, key)))
+    stored = outcome.checkpoint
+    if stored is not None:
+        times = (stored.physic_time, "CommitLog"), (stored.logics_time, "ConsumeQueues"), (stored.index_time, "index")
+        marks += [_point(f"checkpoint: {part} flushed up to", time) for time, part in times]
     marks += _index_range(outcome, "index files, first to last message", "begin_time_ms", "end_time_ms")
-    topics = outcome.loss.get("by_topic", ())
-    if topics:
-        first, last = ([t[key] for t in topics] for key in ("first_store_time", "last_store_time"))
+    if topics := outcome.loss.by_topic:
+        first, last = [topic.first_store_time for topic in topics], [topic.last_store_time for topic in topics]
         marks.append(_range("messages that would be lost, first to last", first, last, "lost"))
     return marks
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
+from schemas.losses import ALL_READ
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
 from store_io.answer.day_steps import segments_that_go, timers_passed_over
 from store_io.base.exit_codes import rank
@@ -241,7 +242,9 @@ def _gone(outcome: AuditOutcome) -> _Words:
 def _already(outcome: AuditOutcome, what: str) -> str:
     """Return how many messages are missing, or the word for it, as the beginning of a sentence."""
     text = missing_text(outcome.missing) or "Messages"
-    return f"{text[:1].upper()}{text[1:]} {'is' if outcome.missing.get('messages') == 1 else 'are'} {what}"
+    return (
+        f"{text[:1].upper()}{text[1:]} {'is' if outcome.missing is not None and outcome.missing.messages == 1 else 'are'} {what}"
+    )
 
 
 def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
@@ -295,7 +298,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return head, (*_entries_lost(outcome), *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in others))
         case Start.NOT_READ:
             read = "A start loses nothing that was read, but not all of this copy was read"
-            return read if outcome.not_read else _NOT_KNOWN, tuple(outcome.incomplete[:5])
+            return read if outcome.not_read != ALL_READ else _NOT_KNOWN, tuple(outcome.incomplete[:5])
         case Start.EMPTY:
             empty = CATALOGUE[Code.COMMITLOG_EMPTY]
             return empty.meaning.rstrip("."), (advice_text(empty.next),)
@@ -426,9 +429,9 @@ def _losses(outcome: AuditOutcome) -> Iterable[str]:
         yield f"{skipped:,} {stay} in the CommitLog without a queue entry: consumers do not get {them}."
     messages, size = lost_of(outcome)
     if messages:
-        topics = outcome.loss.get("by_topic", ())
-        times = [(t["first_store_time"], t["last_store_time"]) for t in topics]
-        when = f", stored {span_text(min(t[0] for t in times), max(t[1] for t in times))}" if times else ""
+        topics = outcome.loss.by_topic
+        first, last = min((t.first_store_time for t in topics), default=0), max((t.last_store_time for t in topics), default=0)
+        when = f", stored {span_text(first, last)}" if topics else ""
         lost = f"{count_text(messages, 'message')} ({bytes_text(size)})"
         yield f"Consumers lose {lost} of {count_text(len(topics), 'topic')} in all{when}."
     timers = timers_lost(outcome)
@@ -438,13 +441,15 @@ def _losses(outcome: AuditOutcome) -> Iterable[str]:
 
 def timer_words(outcome: AuditOutcome) -> Iterator[str]:
     """Yield a line for each effect of a start on timer messages that someone must know."""
-    timers = outcome.timers
+    fates = outcome.timers.fates if outcome.timers is not None else None
+    if fates is None:
+        return
     for name, words in _NEVER_DELIVERED:
-        row = timers.get(name) or {}
-        if row.get("messages"):
-            yield f"{count_text(row['messages'], 'timer message')}, due {span_text(row['first'], row['last'])}, {words}"
-    if timers.get("again", {}).get("messages"):
-        yield f"{count_text(timers['again']['messages'], 'timer message')} that were delivered come again"
+        count = getattr(fates, name)
+        if count.messages:
+            yield f"{count_text(count.messages, 'timer message')}, due {span_text(count.first_time, count.last_time)}, {words}"
+    if fates.again.messages:
+        yield f"{count_text(fates.again.messages, 'timer message')} that were delivered come again"
 
 
 def verdict_alone(outcome: AuditOutcome) -> str:

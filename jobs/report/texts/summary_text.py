@@ -150,7 +150,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
     size = f"{count_text(outcome.segment_count, 'segment')}, {held(outcome)}"
     if outcome.messages:
         size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
-    if outcome.not_read.get("segments"):
+    if outcome.not_read.segments:
         size += " in what was read"
     if outcome.damaged_extents:
         size += f", {count_text(outcome.damaged_extents, 'damaged range')}"
@@ -188,23 +188,22 @@ def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
     timers = [_row("Timers", words) for words in timer_words(outcome)]
     left_out = [finding.message for finding in settings_at_odds(outcome) if finding.code == Code.MESSAGES_NOT_READ]
     unread = [line for message in left_out[:_LINES] for line in _rows("Loses", printable(message))]
-    if not messages and not outcome.loss.get("groups") and not outcome.loss.get("delay_levels"):
+    loss = outcome.loss
+    if not messages and not loss.groups and not loss.delay_levels:
         return [*unread, *timers] or [_row("Loses", "nothing")]
     lines = [*unread, _row("Loses", paint(RED, count_text(messages, "message")) + f", {bytes_text(size)}")]
-    topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
+    topics = sorted(loss.by_topic, key=lambda topic: (-topic.messages, topic.topic))
     for topic in topics[:_LINES]:
-        when = span_text(topic["first_store_time"], topic["last_store_time"])
-        lines.append(_row("", f"{topic['messages']:>9,}  {name_text(topic['topic'], _NAME)}, {when}"))
+        when = span_text(topic.first_store_time, topic.last_store_time)
+        lines.append(_row("", f"{topic.messages:>9,}  {name_text(topic.topic, _NAME)}, {when}"))
     lines += _more(len(topics) - _LINES, "topic")
-    groups = outcome.loss.get("groups", ())
-    for group in groups[:_LINES]:
-        who = f"group {name_text(group['group'], _NAME)} on {name_text(group['topic'], _NAME)}/{group['queue_id']}"
-        lines.append(_row("", f"{who} is at {group['offset']:,}, the queue would end at {group['new_max']:,}"))
-    lines += _more(len(groups) - _LINES, "group")
-    levels = outcome.loss.get("delay_levels", ())
-    for row in levels[:_LINES]:
-        lines.append(_row("", f"delay level {row['level']} is at {row['offset']:,}, its queue would end at {row['new_max']:,}"))
-    lines += _more(len(levels) - _LINES, "delay level")
+    for group in loss.groups[:_LINES]:
+        who = f"group {name_text(group.group, _NAME)} on {name_text(group.topic, _NAME)}/{group.queue_id}"
+        lines.append(_row("", f"{who} is at {group.offset:,}, the queue would end at {group.new_max:,}"))
+    lines += _more(len(loss.groups) - _LINES, "group")
+    for level in loss.delay_levels[:_LINES]:
+        lines.append(_row("", f"delay level {level.level} is at {level.offset:,}, its queue would end at {level.new_max:,}"))
+    lines += _more(len(loss.delay_levels) - _LINES, "delay level")
     return lines + timers
 
 

@@ -106,15 +106,14 @@ def span_text(first_ms: int, last_ms: int) -> str:
 
 def not_read_texts(outcome: AuditOutcome) -> list[str]:
     """Return a line for each part that an audit left out on purpose; [] if it read everything."""
-    row = outcome.not_read
+    left = outcome.not_read
     parts = (
-        ("segments", "segment_bytes", "segment"),
-        ("queue_files", "queue_bytes", "ConsumeQueue file"),
-        ("index_files", "index_bytes", "index file"),
+        (left.segments, left.segment_bytes, "segment"),
+        (left.queue_files, left.queue_bytes, "ConsumeQueue file"),
+        (left.index_files, left.index_bytes, "index file"),
     )
-    found = [f"{count_text(row[count], noun)}, {bytes_text(row[size])}" for count, size, noun in parts if row.get(count)]
-    if row.get("reused_segments"):
-        kept = f"{count_text(row['reused_segments'], 'segment')}, {bytes_text(row['reused_bytes'])}"
-        since = printable(row["since"])
-        found.append(f"{kept}: unchanged since run {since} or an earlier one verified them")
+    found = [f"{count_text(count, noun)}, {bytes_text(size)}" for count, size, noun in parts if count]
+    if left.reused_segments:
+        kept = f"{count_text(left.reused_segments, 'segment')}, {bytes_text(left.reused_bytes)}"
+        found.append(f"{kept}: unchanged since run {printable(left.since)} or an earlier one verified them")
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 
 from schemas import checkpoint_layout
 from schemas.rows import AuditOutcome, Finding, MappedFile, PlanStep
@@ -36,7 +35,7 @@ class CheckpointKind(Kind[StoredCheckpoint, None, None]):
 
     def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
         stored = evidence.copy[self]
-        outcome.checkpoint = asdict(stored.fields) if stored.present else {}
+        outcome.checkpoint = stored.fields if stored.present else None
 
 
 CHECKPOINT = CheckpointKind()

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 from schemas import checkpoint_layout as layout
 from schemas.finding_codes import Code
-from schemas.rows import Finding
+from schemas.rows import Checkpoint, Finding
 from schemas.severity_cases import Case, severity_in
-from store_io.broker.prediction import Checkpoint
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 

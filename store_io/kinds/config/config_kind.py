@@ -7,7 +7,7 @@ plan.json's `broker.config`, and config.json. Source: ScheduleMessageService.cor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from schemas import commitlog_layout
@@ -121,7 +121,7 @@ class Config(Kind[ConfigFiles, None, ConfigTables]):
         outcome.config, outcome.config_database = evidence[self], tables.database
         if outcome.plan["broker"] is not None:
             beyond = offsets_beyond(evidence, tables)
-            outcome.loss |= {"groups": beyond.groups, "delay_levels": beyond.delays}
+            outcome.loss = replace(outcome.loss, groups=beyond.groups, delay_levels=beyond.delays)
 
 
 CONFIG = Config()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from schemas import commitlog_layout
 from schemas.finding_codes import Code
-from schemas.rows import Finding, QueueKey, Row
+from schemas.losses import GroupBeyond, LevelBeyond
+from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.wording import seen
 from store_io.broker.settings.config_rules import DELAY_OFFSETS, config_rules
@@ -17,10 +18,10 @@ from store_io.model.evidence import Evidence
 
 @dataclass(frozen=True)
 class OffsetsBeyond:
-    """Offsets in config/ beyond the end of their queue after a start: rows of groups, rows of delay levels."""
+    """Offsets in config/ beyond the end of their queue after a start."""
 
-    groups: list[Row] = field(default_factory=list)
-    delays: list[Row] = field(default_factory=list)
+    groups: tuple[GroupBeyond, ...] = ()
+    delays: tuple[LevelBeyond, ...] = ()
 
 
 def offsets_beyond(evidence: Evidence, tables: StoreConfig) -> OffsetsBeyond:
@@ -32,7 +33,7 @@ def offsets_beyond(evidence: Evidence, tables: StoreConfig) -> OffsetsBeyond:
     asked = {(topic, queue_id) for _, topic, queue_id in tables.offsets}
     asked |= {(commitlog_layout.SCHEDULE_TOPIC, level - 1) for level in tables.delay_offsets}
     ends = {key: queue.max_offset for key, queue in prediction.settled.queues.items() if key in asked}
-    return OffsetsBeyond(groups_beyond(tables, ends), delays_beyond(tables, ends))
+    return OffsetsBeyond(tuple(groups_beyond(tables, ends)), tuple(delays_beyond(tables, ends)))
 
 
 def beyond_findings(evidence: Evidence, tables: StoreConfig) -> Iterator[Finding]:
@@ -40,36 +41,34 @@ def beyond_findings(evidence: Evidence, tables: StoreConfig) -> Iterator[Finding
     beyond, loss = offsets_beyond(evidence, tables), evidence.loss
     losing = {key for key, queue in loss.by_queue.items() if queue.messages} if loss is not None else set()
     for row in beyond.groups:
-        file = tables.offset_file((row["group"], row["topic"], row["queue_id"]))
+        file = tables.offset_file((row.group, row.topic, row.queue_id))
         yield Finding(
             Code.CONSUMER_OFFSET_BEYOND_END,
             file,
             *evidence.copy.entry_range(file),
-            severity=severity_in(
-                Code.CONSUMER_OFFSET_BEYOND_END, Case.NO_MESSAGE_LOST, (row["topic"], row["queue_id"]) not in losing
-            ),
-            topic=row["topic"],
-            queue_id=row["queue_id"],
-            queue_offset=row["offset"],
-            expected=f"at most {row['new_max']}",
-            actual=str(row["offset"]),
-            message=f"group {seen(row['group'])}",
+            severity=severity_in(Code.CONSUMER_OFFSET_BEYOND_END, Case.NO_MESSAGE_LOST, (row.topic, row.queue_id) not in losing),
+            topic=row.topic,
+            queue_id=row.queue_id,
+            queue_offset=row.offset,
+            expected=f"at most {row.new_max}",
+            actual=str(row.offset),
+            message=f"group {seen(row.group)}",
         )
     file, clamps = tables.read_from.get(DELAY_OFFSETS, DELAY_OFFSETS), config_rules(evidence.copy.rules).clamps_delay_offsets
-    for row in beyond.delays:
+    for level in beyond.delays:
         yield Finding(
             Code.DELAY_OFFSET_BEYOND_END,
             file,
             *evidence.copy.entry_range(file),
             severity=severity_in(Code.DELAY_OFFSET_BEYOND_END, Case.START_MENDS, clamps),
-            queue_offset=row["offset"],
-            expected=f"at most {row['new_max']}",
-            actual=str(row["offset"]),
-            message=f"delay level {row['level']}",
+            queue_offset=level.offset,
+            expected=f"at most {level.new_max}",
+            actual=str(level.offset),
+            message=f"delay level {level.level}",
         )
 
 
-def groups_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:
+def groups_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[GroupBeyond]:
     """Return the consumer groups whose offset lies beyond the end that their queue would have. Sorted.
 
     ends: queue -> maximum offset. A queue that is not there counts as empty if its topic is still configured; offsets of deleted
@@ -79,15 +78,15 @@ def groups_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row
     for (group, topic, queue_id), offset in config.offsets.items():
         end = ends.get((topic, queue_id), 0 if topic in (config.topics or {}) else None)
         if end is not None and offset > end:
-            found.append({"group": group, "topic": topic, "queue_id": queue_id, "offset": offset, "new_max": end})
-    return sorted(found, key=lambda row: (row["group"], row["topic"], row["queue_id"]))
+            found.append(GroupBeyond(group, topic, queue_id, offset, end))
+    return sorted(found, key=lambda row: (row.group, row.topic, row.queue_id))
 
 
-def delays_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:
+def delays_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[LevelBeyond]:
     """Return delay levels whose offset lies beyond the end of their queue (level 1 is queue 0). Sorted."""
     found = []
     for level, offset in sorted(config.delay_offsets.items()):
         end = ends.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
         if offset > end:
-            found.append({"level": level, "offset": offset, "new_max": end})
+            found.append(LevelBeyond(level, offset, end))
     return found

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from schemas.losses import NEVER_DELIVERED, TimerCount, TimerFates
 from store_io.base.fingerprints import among, distinct
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED
 from store_io.kinds.timers.timer_recovery import Reach
 
-LOST = ("cut", "never", "after_end", "unreached", "no_unit")
 MARGIN_MS = 2000  # a slot's messages are put while the read time moves on
 
 
@@ -45,61 +45,6 @@ class TimerState:
 
 
 @dataclass(frozen=True)
-class TimerCount:
-    """How many messages, and between which delivery times (ms)."""
-
-    messages: int = 0
-    first_time: int = 0
-    last_time: int = 0
-
-    def __add__(self, other: TimerCount) -> TimerCount:
-        if not self.messages or not other.messages:
-            return self if self.messages else other
-        first, last = min(self.first_time, other.first_time), max(self.last_time, other.last_time)
-        return TimerCount(self.messages + other.messages, first, last)
-
-
-@dataclass(frozen=True)
-class Fates:
-    """The counts of timer messages by what happens to them after a start.
-
-    waiting: a start will deliver them at their time, or at once.
-    again: delivered already, and a start does it once more.
-    cut: due, and their delivered copy is beyond the cut.
-    never: due, or taken out of the queue, without any copy.
-    after_end: like never, but their time came after the copy's last message, so that their copies may not have been copied.
-    unreached: their time is still to come, but no slot leads to their units.
-    no_unit: taken out of the queue, due after the copy's last message, and their unit is not in the timer log.
-
-    All five from cut on stay in the log and are never delivered (again).
-    """
-
-    waiting: TimerCount = field(default_factory=TimerCount)
-    again: TimerCount = field(default_factory=TimerCount)
-    cut: TimerCount = field(default_factory=TimerCount)
-    never: TimerCount = field(default_factory=TimerCount)
-    after_end: TimerCount = field(default_factory=TimerCount)
-    unreached: TimerCount = field(default_factory=TimerCount)
-    no_unit: TimerCount = field(default_factory=TimerCount)
-
-    @property
-    def lost(self) -> TimerCount:
-        """Return all that will never be delivered."""
-        return sum((getattr(self, name) for name in LOST), TimerCount())
-
-    def __add__(self, other: Fates) -> Fates:
-        return Fates(
-            self.waiting + other.waiting,
-            self.again + other.again,
-            self.cut + other.cut,
-            self.never + other.never,
-            self.after_end + other.after_end,
-            self.unreached + other.unreached,
-            self.no_unit + other.no_unit,
-        )
-
-
-@dataclass(frozen=True)
 class MessageFates:
     """The messages below the cut, and for each fate which of them share it.
 
@@ -112,14 +57,14 @@ class MessageFates:
     offset: np.ndarray
     fates: Mapping[str, np.ndarray]
 
-    def counts(self) -> Fates:
+    def counts(self) -> TimerFates:
         """Return how many messages share each fate."""
-        return Fates(**{name: _count(self.identity, self.out, mask) for name, mask in self.fates.items()})
+        return TimerFates(**{name: _count(self.identity, self.out, mask) for name, mask in self.fates.items()})
 
     def undelivered(self) -> np.ndarray:
-        """Return physical offsets of the messages that `Fates.lost` counts, ascending: the last of each identity in the log."""
+        """Return physical offsets of the messages that are never delivered, ascending: the last of each identity in the log."""
         lost = np.zeros(len(self.identity), bool)
-        for name in LOST:
+        for name in NEVER_DELIVERED:
             lost |= self.fates[name]
         order = np.flatnonzero(lost)[np.argsort(self.phy[lost], kind="stable")][::-1]
         _, last = np.unique(self.identity[order], return_index=True)
@@ -127,7 +72,7 @@ class MessageFates:
         return places
 
     def delivering(self) -> np.ndarray:
-        """Return physical offsets of the messages that a start delivers, ascending: `Fates.waiting` and `Fates.again`."""
+        """Return physical offsets of the messages that a start delivers, ascending: those that wait or come again."""
         places: np.ndarray = np.sort(self.phy[self.fates["waiting"] | self.fates["again"]])
         return places
 
@@ -144,7 +89,9 @@ def fates_of(rows: np.ndarray, units: np.ndarray, state: TimerState) -> MessageF
     message = kept & ~copies & ~deletes & (rows["out_time"] >= 0)
     if not message.any():
         nothing = np.zeros(0, np.int64)
-        return MessageFates(nothing, nothing, nothing, nothing, dict.fromkeys(("waiting", "again", *LOST), np.zeros(0, bool)))
+        return MessageFates(
+            nothing, nothing, nothing, nothing, dict.fromkeys(("waiting", "again", *NEVER_DELIVERED), np.zeros(0, bool))
+        )
     left = positions < state.log_end
     read_time = np.where(positions < 0, state.entry_read_time, state.read_time)
     to_come, fires = left & (times >= read_time), firing(units, state)

@@ -15,6 +15,7 @@ from itertools import pairwise
 from schemas import timer_layout as layout
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
+from schemas.losses import TimerCount
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
@@ -22,7 +23,6 @@ from schemas.store_names import CONFIG, TIMER_LOG
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
-from store_io.kinds.timers.timer_fates import TimerCount
 from store_io.kinds.timers.timer_files import unused_entries
 from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.kinds.timers.timer_units_check import UnitFaults, UnitsBeyond

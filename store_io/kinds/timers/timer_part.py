@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas.advice import Gap
+from schemas.losses import TimerFates
 from schemas.rows import MappedFile, SegmentSummary
 from store_io.base.errors import StoreError
 from store_io.kinds.timers.due_timers import DueTimers, StartClock, due_timers
-from store_io.kinds.timers.timer_fates import Fates, TimerState, fates_of
+from store_io.kinds.timers.timer_fates import TimerState, fates_of
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
 from store_io.kinds.timers.timer_table import NO_ENTRIES, TimerEntries, timer_entries
 from store_io.kinds.timers.timer_task import TimerFiles
@@ -40,7 +41,7 @@ class TimerPart:
     """
 
     faults: UnitFaults = field(default_factory=UnitFaults)
-    fates: Fates | None = None
+    fates: TimerFates | None = None
     bytes_read: int = 0
     problem: Gap | None = None
     entry_faults: UnitFaults = field(default_factory=UnitFaults)

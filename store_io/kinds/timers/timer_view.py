@@ -13,12 +13,13 @@ from functools import cached_property
 import numpy as np
 
 from schemas import commitlog_layout, timer_layout
+from schemas.losses import TimerFates, TimersOfCopy
 from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.base.times import iso_time
 from store_io.broker.prediction import Prediction
 from store_io.kinds.timers.due_timers import UNKNOWN_READ_MS, DueTimers, StartClock, due_timers
-from store_io.kinds.timers.timer_fates import Fates, MessageFates, TimerState, fates_of
+from store_io.kinds.timers.timer_fates import MessageFates, TimerState, fates_of
 from store_io.kinds.timers.timer_files import TimerParts
 from store_io.kinds.timers.timer_part import TimerPart, TimerResults
 from store_io.kinds.timers.timer_records import NO_ROWS
@@ -135,7 +136,7 @@ class TimerView:
         return entry_faults(entries, rows, self.log, self.truncate_at)
 
     @cached_property
-    def fates(self) -> Fates | None:
+    def fates(self) -> TimerFates | None:
         """Return the fate of each timer message; None if it is not known."""
         if self.held is None:
             return self.together.fates if self.together is not None else None
@@ -177,14 +178,9 @@ class TimerView:
         fates = self._message_fates()
         return fates.delivering() if fates is not None else None
 
-    def report(self) -> Row:
-        """Return the figures of the timers for pages; times in ms."""
-        fates = self.fates
-        row: Row = {"units": self.files.unit_count, "stale": self.faults.stale.count, "judged": fates is not None}
-        for name in ("waiting", "again", "cut", "never", "after_end", "unreached", "no_unit") if fates is not None else ():
-            count = getattr(fates, name)
-            row[name] = {"messages": count.messages, "first": count.first_time, "last": count.last_time}
-        return row
+    def report(self) -> TimersOfCopy:
+        """Return the figures of the timers for pages."""
+        return TimersOfCopy(self.files.unit_count, self.faults.stale.count, self.fates)
 
     def plan_section(self) -> Row | None:
         """Return plan.json's broker.timer; None if no start is predicted."""

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def names(kind: str, count: int, times: int) -> Counter[str]:
 
 
 def fates(audit: Audited) -> dict[str, int]:
-    return {name: row["messages"] for name, row in audit.outcome.timers.items() if isinstance(row, dict) and row["messages"]}
+    return {name: row["messages"] for name, row in asdict(audit.outcome.timers.fates).items() if row["messages"]}
 
 
 @pytest.mark.parametrize(

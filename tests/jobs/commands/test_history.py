@@ -49,7 +49,7 @@ def outcome(name: str, code: int = 0, findings: list[Finding] | None = None, **c
         plan=samples.clean().plan, findings=found, counts={"loss": sum(f.severity == "loss" for f in found)}, segments=segments,
         queues=[{"topic": "t", "queue_id": 0, "files": [{"file": f"consumequeue/t/0/{n}", "size_bytes": 60, "digest":
                  changed.get("q", "d") if n == 0 else "d"} for n in range(2)]}],
-        index_files=[{"file": "index/1", "size_bytes": 40, "digest": "d"}], loss={"messages": 0, "bytes": 0}, segment_count=3,
+        index_files=[{"file": "index/1", "size_bytes": 40, "digest": "d"}], segment_count=3,
     )  # fmt: skip
 
 

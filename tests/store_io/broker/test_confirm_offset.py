@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from schemas.rows import Checkpoint
 from store_io.broker.dispatch import recovery_choice
 from store_io.broker.fenced_broker import ConfirmOffset
-from store_io.broker.prediction import Checkpoint, Needs, ScanId
+from store_io.broker.prediction import Needs, ScanId
 from store_io.broker.releases import Setting, broker_rules
 from tests.support.handmade.evidence import segment
 

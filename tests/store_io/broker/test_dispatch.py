@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, RUN_LMQ, RUN_QUEUE, RUN_UNQUEUED, WALK_BROKER, SegmentSummary
+from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, RUN_LMQ, RUN_QUEUE, RUN_UNQUEUED, WALK_BROKER, Checkpoint, SegmentSummary
 from store_io.broker.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
-from store_io.broker.prediction import Checkpoint, Needs, Refused, ScanId
+from store_io.broker.prediction import Needs, Refused, ScanId
 from store_io.broker.releases import Setting, broker_rules
 from tests.support.handmade.queue_states import Disk
 

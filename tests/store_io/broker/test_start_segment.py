@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from schemas import commitlog_layout as layout
-from schemas.rows import FirstRecord, MappedFile
-from store_io.broker.prediction import Checkpoint, Needs, ScanId
+from schemas.rows import Checkpoint, FirstRecord, MappedFile
+from store_io.broker.prediction import Needs, ScanId
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.start_segment import StartSearch
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from schemas import commitlog_layout
-from schemas.rows import DEFAULT, StoreFile
+from schemas.rows import DEFAULT, Checkpoint, StoreFile
 from store_io.audit.audit_store import run_audit
-from store_io.broker.prediction import Checkpoint
 from store_io.model.audit_request import AuditRequest
 from store_io.model.written_by import WrittenBy, written_by
 from store_io.source.byte_source import StoreLocation

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from schemas.advice import Cause, Gap, LeftOut
+from schemas.losses import LossOfStart, TopicLoss
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, Finding
 from store_io.broker.prediction import Memory, Prediction
 from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss, QueueLoss
-from store_io.outcome.store_outcome import Judgement, failed_outcome, loss_rows, store_outcome
+from store_io.outcome.store_outcome import Judgement, failed_outcome, loss_of_start, store_outcome
 from store_io.wording.gaps import gap_text
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of, segment
 
@@ -50,10 +51,6 @@ def test_an_audit_that_could_not_be_made_has_the_same_plan_without_content() -> 
 
 def test_loss_is_told_by_topic() -> None:
     queues = {("T", 0): QueueLoss(2, 20, 50, 60), ("T", 1): QueueLoss(1, 10, 40, 45), ("U", 0): QueueLoss(1, 5, 7, 7)}
-    rows = loss_rows(Loss(queues))
-    assert (rows["messages"], rows["bytes"], rows["groups"], rows["delay_levels"]) == (4, 35, [], [])
-    assert rows["by_topic"] == [
-        {"topic": "T", "messages": 3, "first_store_time": 40, "last_store_time": 60},
-        {"topic": "U", "messages": 1, "first_store_time": 7, "last_store_time": 7},
-    ]
-    assert loss_rows(None)["by_topic"] == []
+    rows = loss_of_start(Loss(queues))
+    assert rows == LossOfStart(4, 35, (TopicLoss("T", 3, 40, 60), TopicLoss("U", 1, 7, 7)))
+    assert loss_of_start(None) == LossOfStart()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.losses import LossOfStart
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, TAKEN, AuditOutcome, Finding, Premise, Row
 from store_io.outcome.verdict import names_first_gap, verdict_parts
 
@@ -20,7 +21,7 @@ def outcome(broker: Row | None, lost: int = 0, cut: int = 0, **facts: Any) -> Au
     known = {"release_from": NAMED, "incomplete": [], "exit_code": 0, "complete": True}
     findings = [Finding("broker_drops_messages", "commitlog/0", severity=LOSS, count=cut)] * bool(cut)
     made = AuditOutcome("s", "/copies/s", "5.3.3", **{**known, "findings": findings, **facts})
-    made.plan, made.loss = {"broker": broker}, {"messages": lost}
+    made.plan, made.loss = {"broker": broker}, LossOfStart(lost)
     if broker is not None and broker["starts"]:
         made.messages = 9
     return made

@@ -7,12 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from schemas.rows import EXTENT_MESSAGE, RUN_DTYPE, WALK_BOTH, Extent, MappedFile, QueueKey, SegmentSummary, StoreFile
+from schemas.rows import EXTENT_MESSAGE, RUN_DTYPE, WALK_BOTH, Checkpoint, Extent, MappedFile, QueueKey, SegmentSummary, StoreFile
 from store_io.audit.rounds.store_rounds import Collected
 from store_io.base.errors import Unreadable
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import Tree, load_store, numbered_files, queue_folders, segments_of
-from store_io.broker.prediction import Checkpoint
 from store_io.broker.releases import Setting, broker_rules
 from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT

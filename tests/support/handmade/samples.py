@@ -9,6 +9,7 @@ from typing import Any
 from jobs.report.files.result_files import RunInfo
 from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from schemas.finding_codes import CATALOGUE
+from schemas.losses import GroupBeyond, LevelBeyond, LossOfStart, TopicLoss
 from schemas.rows import AuditOutcome, Finding, FurthestRun, Row
 from store_io.wording.gaps import gap_rows, gap_text
 from store_io.wording.refusals import refusal_row
@@ -38,7 +39,6 @@ def clean() -> AuditOutcome:
         bytes_read=4096,
         seconds=0.21,
         segments=[_segment(0, [("message", 0, 900, 9, False, ""), ("unwritten", 900, 1024, 0, False, "")])],
-        loss={"messages": 0, "bytes": 0, "by_topic": [], "groups": [], "delay_levels": []},
         messages=9,
         first_store_time=START_MS,
         last_store_time=START_MS + 61_000,
@@ -96,16 +96,13 @@ def damaged() -> AuditOutcome:
         ],
         queues=[{"topic": HOSTILE, "queue_id": 0, "log_messages": 14, "wrong": 25}],
         index_files=[{"file": "index/20261120212030000", "entries": 3}],
-        loss={
-            "messages": 12,
-            "bytes": 3456,
-            "by_topic": [
-                {"topic": HOSTILE, "messages": 9, "first_store_time": START_MS, "last_store_time": START_MS + 5000},
-                *({"topic": f"t{i}", "messages": 1, "first_store_time": -1, "last_store_time": 1 << 62} for i in range(6)),
-            ],
-            "groups": [{"group": HOSTILE, "topic": "t", "queue_id": 3, "offset": 1263, "new_max": 251}],
-            "delay_levels": [{"level": 3, "offset": 9, "new_max": 4}],
-        },
+        loss=LossOfStart(
+            12,
+            3456,
+            (TopicLoss(HOSTILE, 9, START_MS, START_MS + 5000), *(TopicLoss(f"t{i}", 1, -1, 1 << 62) for i in range(6))),
+            (GroupBeyond(HOSTILE, "t", 3, 1263, 251),),
+            (LevelBeyond(3, 9, 4),),
+        ),
         messages=18,
         first_store_time=START_MS,
         last_store_time=START_MS + 90_000_000,
@@ -357,11 +354,7 @@ def hostile_outcome(name: str) -> AuditOutcome:
     ]
     outcome.queues = [{"topic": name, "queue_id": 0, "wrong": 3, "problem": name, "log_end_offset": 9, "dispatch_max_offset": 1}]
     outcome.index_files = [{"file": f"index/{name}", "findings": 1, "problem": name}]
-    times = {"first_store_time": 1, "last_store_time": 2}
-    outcome.loss = {
-        "messages": 1, "bytes": 2, "by_topic": [{"topic": name, "messages": 1, **times}],
-        "groups": [{"group": name, "topic": name, "queue_id": 0, "offset": 9, "new_max": 1}],
-    }  # fmt: skip
+    outcome.loss = LossOfStart(1, 2, (TopicLoss(name, 1, 1, 2),), (GroupBeyond(name, name, 0, 9, 1),))
     outcome.segments[0] |= {"problem": name, "file": f"commitlog/{name}"}
     outcome.segments[1]["extents"][1]["reason"] = name
     broker = outcome.plan["broker"]

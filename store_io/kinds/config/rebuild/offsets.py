@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from schemas.rows import QueueKey, Row
@@ -34,12 +35,12 @@ class ConfigRepair(KindRepair):
     def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[Row]:
         config = final.copy[CONFIG].tables
         for row in groups_beyond(config, ends):
-            place = f"{row['offset']} of {seen(row['topic'])} queue {row['queue_id']}"
-            sentence = f"group {seen(row['group'])} is at {place}, which ends at {row['new_max']}"
-            yield {"kind": "group", **row, "sentence": sentence}
-        for row in delays_beyond(config, ends):
-            sentence = f"delay level {row['level']} is at {row['offset']}, its queue ends at {row['new_max']}"
-            yield {"kind": "delay", **row, "sentence": sentence}
+            place = f"{row.offset} of {seen(row.topic)} queue {row.queue_id}"
+            sentence = f"group {seen(row.group)} is at {place}, which ends at {row.new_max}"
+            yield {"kind": "group", **asdict(row), "sentence": sentence}
+        for level in delays_beyond(config, ends):
+            sentence = f"delay level {level.level} is at {level.offset}, its queue ends at {level.new_max}"
+            yield {"kind": "delay", **asdict(level), "sentence": sentence}
 
     def set_back(self, work: Work, final: Audited, rows: Sequence[Row]) -> dict[str, int]:
         return set_back(work.writer, work.source, final.copy[CONFIG].tables, rows)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from jobs.report.pages.page import TOOLS_FROM
 from jobs.report.texts.safety_text import most_dangerous_first
+from schemas.losses import LossOfStart
 from tests.support.handmade import samples
 from tests.support.texts.golden import check
 from tests.support.texts.pages import index_of, without_style
@@ -30,7 +31,7 @@ def test_the_link_to_a_store_leads_to_its_folder() -> None:
 def test_the_most_dangerous_store_comes_first() -> None:
     hurt = samples.damaged()
     hurt.findings = [replace(hurt.findings[0], code="broker_drops_messages", count=12)]
-    mild = replace(hurt, name="mild", loss={"messages": 1, "bytes": 1})
+    mild = replace(hurt, name="mild", loss=LossOfStart(1, 1))
     fleet = [samples.clean(), samples.refused(), mild, samples.not_audited(), hurt]
     assert [o.name for o, _ in most_dangerous_first(fleet)] == ["hurt-\u202e", "mild", "stuck", "gone", "calm"]
     page = index_of(fleet)

@@ -18,6 +18,7 @@ from jobs.report.pages.segment_map import MAX_SHOWN
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import printable
 from schemas.advice import Advice, Step
+from schemas.losses import GroupBeyond, TopicLoss
 from schemas.rows import AuditOutcome, Finding
 from tests.support import damage
 from tests.support.answers.product import Audited, audit
@@ -68,8 +69,8 @@ def large() -> AuditOutcome:
     ]  # fmt: skip
     outcome.queues = [{"topic": t, "queue_id": 0, "wrong": 10, "lost_messages": 1, "load_max_phy_offset": 5} for t in topics]
     outcome.index_files = [{"file": f"index/{i}", "findings": 1, "entries": 5} for i in range(5_000)]
-    outcome.loss["by_topic"] = [{"topic": t, "messages": 1, "first_store_time": 1, "last_store_time": 2} for t in topics]
-    outcome.loss["groups"] = [{"group": "g", "topic": t, "queue_id": 0, "offset": 9, "new_max": 1} for t in topics]
+    by_topic, groups = (TopicLoss(t, 1, 1, 2) for t in topics), (GroupBeyond("g", t, 0, 9, 1) for t in topics)
+    outcome.loss = replace(outcome.loss, by_topic=tuple(by_topic), groups=tuple(groups))
     outcome.plan["broker"]["lost"]["by_queue"] = [
         {"topic": t, "queue_id": 0, "messages": 1, "first_store_time": "a", "last_store_time": "b"} for t in topics
     ]

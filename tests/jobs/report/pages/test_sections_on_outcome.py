@@ -12,6 +12,7 @@ from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.pages.sections_on_outcome import MAX_COMMANDS, Setting, findings_view, limits_view, lost_view, settings_view
 from jobs.report.texts.finding_words import finding_groups
 from jobs.report.texts.summary_text import summary_text
+from schemas.losses import LevelBeyond, LossOfStart, TopicLoss
 from schemas.rows import DEFAULT, AuditOutcome
 from store_io.repair.proposals import refused_section
 from tests.support.handmade import samples
@@ -31,17 +32,17 @@ def test_each_finding_has_the_command_that_looks_closer() -> None:
 
 def test_those_that_lose_most_come_first_and_a_command_lists_what_each_queue_loses() -> None:
     outcome = samples.damaged()
-    topics = [{"topic": name, "messages": number} for name, number in (("a", 1), ("b", 9), ("c", 9))]
+    topics = [TopicLoss(name, number, 1, 2) for name, number in (("a", 1), ("b", 9), ("c", 9))]
     queues = [{"topic": "b", "queue_id": i, "messages": i} for i in range(9)]
-    outcome.loss = {"by_topic": topics, "groups": [], "delay_levels": [{"level": 1, "offset": 2, "new_max": 1}]}
+    outcome.loss = LossOfStart(by_topic=tuple(topics), delay_levels=(LevelBeyond(1, 2, 1),))
     outcome.queues = [{"topic": "b", "queue_id": i, "log_end_offset": 20, "dispatch_max_offset": 20 - i % 8} for i in range(9)]
     view = lost_view(outcome, {"lost": {"by_queue": queues}}, ("/s",))
-    assert [topic["topic"] for topic in view["topics"]] == ["b", "c", "a"]  # type: ignore[attr-defined]
+    assert [topic.topic for topic in view["topics"]] == ["b", "c", "a"]  # type: ignore[attr-defined]
     assert [queue["queue_id"] for queue in view["queues"]] == [8, 7, 6, 5, 4, 3, 2, 1, 0]  # type: ignore[attr-defined]
     commands = view["commands"]
     assert isinstance(commands, list) and len(commands) == MAX_COMMANDS - 1  # queue 8 has all its entries
     assert commands[0] == f"{ENTRY} query /s --topic b --queue 7 --from-queue-offset 13 --to-queue-offset 20"
-    assert view["levels"] == outcome.loss["delay_levels"]
+    assert view["levels"] == outcome.loss.delay_levels
     many = [{"topic": "b", "queue_id": i, "messages": 1 + i // 2} for i in range(MAX_ROWS + 5)]
     view = lost_view(outcome, {"lost": {"by_queue": many}}, ("/s",))
     assert view["queue_count"] == MAX_ROWS + 5
@@ -51,7 +52,7 @@ def test_those_that_lose_most_come_first_and_a_command_lists_what_each_queue_los
     view = lost_view(outcome, {"lost": {"by_queue": queues}}, ("/s",))
     assert view["commands"] == [] and len(view["withheld"]) == 1  # type: ignore[arg-type]
     assert "--topic-file" in view["withheld"][0]  # type: ignore[index]
-    nothing = {"topics": [], "queues": [], "queue_count": 0, "commands": [], "withheld": [], "groups": [], "levels": []}
+    nothing = {"topics": [], "queues": [], "queue_count": 0, "commands": [], "withheld": [], "groups": [], "levels": ()}
     assert lost_view(samples.clean(), None, ("/s",)) == nothing
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.pages.index_html import index_html
+from schemas.losses import LossOfStart
 from tests.support.handmade import samples
 from tests.support.handmade.history_rows import run_row, view_of
 from tests.support.processes.browser import Witness, opened
@@ -28,7 +29,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     outcomes = []
     for number in range(STORES):
         outcome = samples.MAKERS[number % len(samples.MAKERS)]()
-        lost = {"messages": number, "bytes": 10 * number} if outcome.loss.get("messages") else outcome.loss
+        lost = LossOfStart(number, 10 * number) if outcome.loss.messages else outcome.loss
         outcomes.append(replace(outcome, name=f"store-{number}", replica_group="", loss=lost))
     outcomes[77].verdict = f"<b>needle</b> {samples.HOSTILE}"
     (folder / "index.html").write_text("".join(index_html(samples.RUN, outcomes)), "utf-8")

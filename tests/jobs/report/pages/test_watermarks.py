@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from jobs.report.pages.watermarks import offset_marks
+from schemas.rows import Checkpoint
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
 
 
 def test_a_wild_value_does_not_squeeze_the_scale() -> None:
     outcome = samples.damaged()
-    outcome.checkpoint = {"confirm_phy_offset": 1 << 60, "physic_time": 1 << 60, "logics_time": 0, "index_time": samples.START_MS}
+    outcome.checkpoint = Checkpoint(1 << 60, 0, samples.START_MS, confirm_phy_offset=1 << 60)
     assert [m.last for m in offset_marks(outcome, None)] == [2048, 1924, 0, 1 << 60]
     page = page_of(outcome)
     assert "1,152,921,504,606,846,976 (beyond the log)" in page.text

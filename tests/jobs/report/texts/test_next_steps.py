@@ -21,6 +21,7 @@ from jobs.report.texts.text import printable
 from schemas.advice import Advice, Cause, Gap, Lack, NotWhole, Refusal, RefusalKind, Step
 from schemas.answer import GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, STARTS_DISPATCH
+from schemas.losses import LossOfStart
 from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding
 from store_io.answer import steps as steps_module
 from store_io.answer.answers import answer_of
@@ -450,7 +451,7 @@ def test_missing_messages_are_not_called_damaged_ones() -> None:
 def test_what_a_start_mends_needs_no_repair_and_what_it_leaves_does() -> None:
     """Never two statements: repair, and start it."""
     outcome = hurt()
-    outcome.loss, outcome.log_end = {}, 2048
+    outcome.loss, outcome.log_end = LossOfStart(), 2048
     outcome.findings = [Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=STARTS_DISPATCH)]
     outcome.counts, outcome.plan["broker"]["starts"] = {"rebuildable": 1}, True
     assert judge(outcome).headline.startswith("A start loses no message and mends what differs: ")

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.rows import NOTE, REBUILDABLE, Finding
+from schemas.rows import NOTE, REBUILDABLE, Checkpoint, Finding
 from store_io.base.errors import NotAFile
-from store_io.broker.prediction import Checkpoint
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint, checkpoint_findings, read_checkpoint
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemas.rows import EarlierRun, EarlierSegment, FirstRecord
-from store_io.broker.prediction import Checkpoint
+from schemas.rows import Checkpoint, EarlierRun, EarlierSegment, FirstRecord
 from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT, checkpoint_times, time_of_head
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint
 from store_io.log.scan.segment_edges import SegmentEdges

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from schemas.advice import Advice, Step
+from schemas.losses import GroupBeyond, LevelBeyond
 from schemas.rows import NOTE
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.config_rules import ConfigRules, config_rules
@@ -131,10 +132,10 @@ def test_offsets_beyond_the_new_ends(tmp_path: Path) -> None:
     )
     ends = {("orders", 0): 11, ("SCHEDULE_TOPIC_XXXX", 0): 10}
     assert groups_beyond(config, ends) == [
-        {"group": "G_1", "topic": "orders", "queue_id": 0, "offset": 12, "new_max": 11},
-        {"group": "G_1", "topic": "orders", "queue_id": 1, "offset": 3, "new_max": 0},
+        GroupBeyond("G_1", "orders", 0, 12, 11),
+        GroupBeyond("G_1", "orders", 1, 3, 0),
     ]
-    assert delays_beyond(config, ends) == [{"level": 2, "offset": 3, "new_max": 0}]
+    assert delays_beyond(config, ends) == [LevelBeyond(2, 3, 0)]
 
 
 @settings(deadline=None)

@@ -17,7 +17,7 @@ def test_what_a_start_delivers_again_and_puts(tmp_path: Path) -> None:
     again = [body for body, times in before.items() if after[body] > times]
     found = {f.code: f.count for f in audit.findings if f.file == "rocksdbstore"}
     assert (
-        found["timer_messages_again"] == len(again) == audit.outcome.timers["again"]["messages"] and after.keys() == before.keys()
+        found["timer_messages_again"] == len(again) == audit.outcome.timers.fates.again.messages and after.keys() == before.keys()
     )
     # Each delivered copy has an index entry too, and two marks and what the start delivers again come after the audit.
     table = audit.audit.evidence[TABLES].results

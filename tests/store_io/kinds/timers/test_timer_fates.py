@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from store_io.kinds.timers.timer_fates import Fates, TimerCount, TimerState, fates_of
+from schemas.losses import TimerCount, TimerFates
+from store_io.kinds.timers.timer_fates import TimerState, fates_of
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, TIMER_ROW
 from store_io.kinds.timers.timer_units import TIMER_UNIT
 
@@ -18,7 +19,7 @@ Row = tuple[int, int, int, int, str]  # identity, physical offset, queue offset,
 Unit = tuple[int, int, int]  # position, time, physical offset
 
 
-def fates(rows: list[Row], units: list[Unit], state: TimerState = STATE) -> Fates:
+def fates(rows: list[Row], units: list[Unit], state: TimerState = STATE) -> TimerFates:
     flags = {"message": 0, "copy": DELIVERED, "delete": DELETES}
     messages = np.array([(row[0], row[0], *row[1:4], 0, 0, flags[row[4]]) for row in rows], TIMER_ROW)
     timer_units = np.array([(position, 0, time, phy_offset, 0, 0, 0) for position, time, phy_offset in units], TIMER_UNIT)
@@ -32,7 +33,7 @@ def only(**counts: int) -> dict[str, int]:
     return {"waiting": 0, "again": 0, "cut": 0, "never": 0, "after_end": 0, **counts}
 
 
-def numbers(found: Fates) -> dict[str, int]:
+def numbers(found: TimerFates) -> dict[str, int]:
     return {name: getattr(found, name).messages for name in only()}
 
 

@@ -26,7 +26,7 @@ def test_a_healthy_store_has_no_finding(tmp_path: Path, release: str, clean: boo
         "log_end": 520, "queue_offset": 10,
         "lost": {"messages": 0, "first_delivery_time": None, "last_delivery_time": None},
     }  # fmt: skip
-    assert done.outcome.timers["waiting"]["messages"] == 4
+    assert done.outcome.timers.fates.waiting.messages == 4
 
 
 def test_a_broker_ends_over_a_wheel_or_a_log_of_another_length(tmp_path: Path) -> None:

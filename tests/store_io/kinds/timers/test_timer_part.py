@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from schemas.advice import Cause, Gap
+from schemas.losses import TimerCount, TimerFates
 from schemas.rows import AuditOutcome
 from store_io.kinds.timers import timer_kind
-from store_io.kinds.timers.timer_fates import Fates, TimerCount
 from store_io.kinds.timers.timer_part import TimerPart, TimerResults
 from store_io.kinds.timers.timer_units_check import UnitFaults, UnitsBeyond, WrongUnit
 from tests.support.answers import product
@@ -67,14 +67,14 @@ def test_parts_of_timers_in_rocksdb_give_what_all_give(tmp_path: Path, monkeypat
 
 def test_parts_add_up_and_one_that_is_missing_spoils_all() -> None:
     one = TimerPart(
-        UnitFaults(UnitsBeyond(1, 9, 90), UnitsBeyond(), 1, [WrongUnit(9, 90, "a", "b")]), Fates(cut=TimerCount(1, 5, 5)), 10
+        UnitFaults(UnitsBeyond(1, 9, 90), UnitsBeyond(), 1, [WrongUnit(9, 90, "a", "b")]), TimerFates(cut=TimerCount(1, 5, 5)), 10
     )
     two = TimerPart(
-        UnitFaults(UnitsBeyond(2, 4, 40), UnitsBeyond(), 1, [WrongUnit(4, 40, "a", "b")]), Fates(cut=TimerCount(2, 3, 4)), 5
+        UnitFaults(UnitsBeyond(2, 4, 40), UnitsBeyond(), 1, [WrongUnit(4, 40, "a", "b")]), TimerFates(cut=TimerCount(2, 3, 4)), 5
     )
     both = one + two
     assert both.faults.beyond == UnitsBeyond(3, 4, 40) and [w.place for w in both.faults.wrong] == [4, 9]
-    assert both.fates == Fates(cut=TimerCount(3, 3, 5)) and both.bytes_read == 15
+    assert both.fates == TimerFates(cut=TimerCount(3, 3, 5)) and both.bytes_read == 15
     assert pickle.loads(pickle.dumps(both)) == both and (one + TimerPart(problem=Gap(Cause.UNREADABLE))).fates is None
     found = TimerResults()
     found.add(one)

@@ -53,7 +53,7 @@ def test_one_bad_topic_keeps_no_other_queue_from_its_repair(topic: str, release:
     found = audit(tmp_path / "store", release, builder.broker_conf()).outcome
     ends = {(row["topic"], row["queue_id"]): row["max_offset"] for row in found.plan["broker"]["after_dispatch"]["queues"]}
     assert [ends["A", 0], ends[topic, 0], ends["B", 0]] == ([1, 0, 0] if stops else [2, 1, 1])
-    assert found.loss["messages"] == (3 if stops else 0) and found.complete
+    assert found.loss.messages == (3 if stops else 0) and found.complete
     told, _ = witness.run(tmp_path / "store", release, builder.broker_conf())
     assert not [line for line in plan_differences(found.plan["broker"], told) if line.startswith("after_dispatch.queue")]
     skipped = [f.message for f in found.findings if f.code == "broker_skips_messages"]
@@ -74,7 +74,7 @@ def test_one_bad_topic_keeps_no_other_queue_from_its_repair(topic: str, release:
         ends = [row["reason"] for row in outcome.report["unserved"]]
         assert all((" puts nothing into queues from there on and refuses new messages" in reason) is stops for reason in ends)
         again = audit(tmp_path / policy, release, builder.broker_conf()).outcome
-        assert again.loss["messages"] == len(left) and again.complete
+        assert again.loss.messages == len(left) and again.complete
         words = (str(tmp_path / policy), "--release", release)
         assert not repair_commands(again, words, "/plan.json")  # another one would change nothing
         head = "Neither a start nor a repair brings 1 message of this copy into a queue"
@@ -107,7 +107,7 @@ def test_a_light_queue_whose_file_cannot_be_made_is_left_out_alone(tmp_path: Pat
     builder.write(tmp_path / "store", clean=False, undispatched=2)
     found = audit(tmp_path / "store", "5.3.3", builder.broker_conf()).outcome
     ends = {row["topic"]: row["max_offset"] for row in found.plan["broker"]["after_dispatch"]["queues"]}
-    assert ends == {"A": 2, "%LMQ%b": 1, "%LMQ%" + "y" * 300: 0} and not found.loss["messages"]
+    assert ends == {"A": 2, "%LMQ%b": 1, "%LMQ%" + "y" * 300: 0} and not found.loss.messages
     assert not plan_differences(found.plan["broker"], witness.run(tmp_path / "store", "5.3.3", builder.broker_conf())[0])
 
 
