@@ -14,9 +14,9 @@ from functools import cache
 
 from llvmlite import binding
 
-from store_io.base.crc.crc_folding import width_of
-
 _FIELDS = ("model name", "cpu family", "model")
+# Bits of the vectors that a processor can multiply, and the features that this takes; the widest first.
+_VECTORS = {512: ("avx512f", "avx512bw", "avx512vl", "avx512dq", "vpclmulqdq"), 256: ("avx2", "vpclmulqdq")}
 _RESET, _STATUS = "/proc/self/clear_refs", "/proc/self/status"
 
 
@@ -43,7 +43,8 @@ def kind() -> str:
     known = _known()
     name = known.get("model name") or platform.processor() or platform.machine()
     numbers = [f"{what} {known[field]}" for what, field in (("family", "cpu family"), ("model", "model")) if field in known]
-    bits = width_of(binding.get_host_cpu_features())
+    features = binding.get_host_cpu_features()
+    bits = next((bits for bits, names in _VECTORS.items() if all(map(features.get, names))), None)
     return ", ".join([name, *([" ".join(numbers)] if numbers else []), *([f"vectors of {bits} bits"] if bits else [])])
 
 

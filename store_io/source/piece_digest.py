@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 
 from store_io.base.crc import checksum
-
-_combined: Any
-try:
-    from store_io.base.crc import combined_sums
-
-    _combined = combined_sums
-except ImportError:  # no numba
-    _combined = None
 
 DIGEST_PIECE_BYTES = 1 << 20
 FOLDED_BYTES = 1 << 44  # 4 bytes of each MiB are hashed, so as many zeros take 0.1 s
@@ -42,22 +33,6 @@ class PieceDigest:
             self._filled += take
             if self._filled == DIGEST_PIECE_BYTES:
                 self._flush()
-
-    def feed_known(self, data: np.ndarray, position: int, known: np.ndarray) -> None:
-        """Feed bytes of which CRC-32s of parts are known.
-
-        position: that of the first byte in the file.
-        known: as in `known_sums`.
-        """
-        if _combined is None:
-            self.feed(data)
-            return
-        sums = np.empty(len(data) // DIGEST_PIECE_BYTES + 1, np.int64)
-        done, self._filled, self._crc = _combined.sum_pieces(
-            data, position, position + len(data), DIGEST_PIECE_BYTES, self._filled, self._crc,
-            known, _combined.shift_table(), sums,
-        )  # fmt: skip
-        self._hash.update(sums[:done].astype(">u4").tobytes())
 
     def feed_zeros(self, count: int) -> None:
         """Feed the next `count` bytes, all zero, without having them; the same as `feed` of them up to `FOLDED_BYTES`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from store_io.base.crc import checksum, known_sums
+from store_io.base.crc import checksum
 from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
 from store_io.base.errors import StoreChanged
 from store_io.source.byte_file import ByteFile
@@ -21,7 +21,6 @@ class SegmentWindow:
     buffer[0] is the byte at `start`; bytes up to `end` are valid. Reads outside of the window go to the file directly, so any
     range can be had in bounded memory. Raises StoreChanged if the file has become shorter than it was.
     The digest takes bytes when they leave the window.
-    sums: CRC-32s of parts of it that are known by then, as in `known_sums`.
     summed: the bytes of which CRCs were asked for one by one. In a file without much damage it is a small part of the size; from
     SUMS_PER_BYTE times the size on, ranges share one pass, so that overlapping ones cost no more than some pages each.
     """
@@ -36,7 +35,6 @@ class SegmentWindow:
         self._ranges: RangeCrc | None = None
         self._digest = PieceDigest() if digest else None
         self._digested = 0
-        self.sums = known_sums.no_sums(len(self.buffer) if digest else 0)
 
     def hold(self, position: int) -> None:
         """Fill the buffer from `position` on, to its capacity or the file's end; what it already holds is kept."""
@@ -59,10 +57,8 @@ class SegmentWindow:
     def _digest_to(self, end: int) -> None:
         """Have the digest take what the window holds before `end`, unless something before the window is still missing."""
         if self._digest and self.start <= self._digested < end:
-            data = self.buffer[self._digested - self.start : end - self.start]
-            self._digest.feed_known(data, self._digested, self.sums)
+            self._digest.feed(self.buffer[self._digested - self.start : end - self.start])
             self._digested = end
-        self.sums[known_sums.COUNT] = 0  # what the buffer gets from now on may differ, though the position is the same
 
     def read(self, start: int, end: int) -> bytes:
         """Return bytes [start, end), fewer if the file ends before."""

@@ -21,8 +21,6 @@ from numba.extending import intrinsic
 from store_io.base.compiled.code_files import trusted
 from store_io.base.compiled.native import CRC_SYMBOL, FREE_SYMBOL, OFFERED, offer
 from store_io.base.compiled.object_code import target_machine
-from store_io.base.crc import known_sums
-from store_io.base.crc.crc_folding import width_of
 
 offer()
 
@@ -287,67 +285,9 @@ _CRC_TYPE = types.uint64(types.uint64, types.int64, types.int64)
 call_crc32: Any = types.ExternalFunction(CRC_SYMBOL, _CRC_TYPE)
 
 
-def _full_crc32(value: int, address: int, length: int) -> Any:
-    """Return CRC-32 of `length` bytes after others with that value, unsigned."""
-    return np.int64(call_crc32(np.uint64(value), address, length) & np.uint64(0xFFFFFFFF))
-
-
 def _masked_crc32(address: int, length: int) -> Any:
     """Return CRC-32 of `length` bytes with the top bit cleared, as it is stored."""
     return np.int64(call_crc32(np.uint64(0), address, length) & np.uint64(0x7FFFFFFF))
 
 
-full_crc32: Any = helper_of(_full_crc32, True)
 masked_crc32: Any = helper_of(_masked_crc32, True)
-
-
-@_intrinsic
-def _carryless_product(typing_context: Any, one: Any, other: Any) -> Any:
-    """Return the low 64 bits of the product of two polynomials over GF(2). For x86 processors that have `pclmul`."""
-    pair = ir.VectorType(_INT64, 2)
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first = ir.Constant(_INT32, 0)
-        pairs = [builder.insert_element(ir.Constant(pair, [0, 0]), value, first) for value in arguments]
-        function = _declare(builder.module, ir.FunctionType(pair, [pair, pair, _INT8]), "llvm.x86.pclmulqdq")
-        return builder.extract_element(builder.call(function, [*pairs, ir.Constant(_INT8, 0)]), first)
-
-    return types.uint64(types.uint64, types.uint64), code
-
-
-# CRC-32's polynomial P and x^64 div P. Polynomials are reflected: the highest bit is x^0.
-_POLYNOMIAL, _FULL_POLYNOMIAL, _QUOTIENT = 0xEDB88320, np.uint64(0x1DB710641), np.uint64(0x1F7011641)
-_LOW, _ONE = np.uint64(0xFFFFFFFF), np.uint64(1)
-
-
-def _crc_product(one: int, other: int) -> Any:
-    """Multiply two polynomials mod P, reduced as Barrett does."""
-    product = _carryless_product(np.uint64(one), np.uint64(other)) << _ONE
-    times = _carryless_product(product & _LOW, _QUOTIENT) & _LOW
-    return np.int64((product ^ _carryless_product(times, _FULL_POLYNOMIAL)) >> np.uint64(32))
-
-
-def _crc_product_by_bits(one: int, other: int) -> Any:
-    """Multiply two polynomials mod P, on any processor."""
-    found = np.int64(0)
-    for bit in range(31, -1, -1):
-        found ^= other & -(one >> bit & 1)
-        other = other >> 1 ^ _POLYNOMIAL & -(other & 1)
-    return found
-
-
-# NUMBA_CPU_NAME and NUMBA_CPU_FEATURES ask for code of another processor: nobody knows here what that one can do.
-_named = getattr(config, "CPU_NAME", None) or getattr(config, "CPU_FEATURES", None) is not None
-_MULTIPLIES = bool(not _named and binding.get_host_cpu_features().get("pclmul"))
-_WIDE = width_of(binding.get_host_cpu_features()) == 512
-
-
-def _least_known_bytes() -> Any:
-    """Return the size from which on adding a part's sum to others takes less time than summing the part again."""
-    if not _MULTIPLIES:
-        return np.int64(known_sums.LEAST_BYTES_BY_BITS)
-    return np.int64(known_sums.LEAST_BYTES_WIDE if _WIDE else known_sums.LEAST_BYTES)
-
-
-crc_product: Any = helper_of(_crc_product if _MULTIPLIES else _crc_product_by_bits, True)
-least_known_bytes: Any = helper_of(_least_known_bytes, True)

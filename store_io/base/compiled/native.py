@@ -88,8 +88,7 @@ prefetch, lowest_bit, count_bits = _operation("prefetch"), _operation("lowest_bi
 block_masks, unequal_mask = _operation("block_masks"), _operation("unequal_mask")
 odd_mask, equal_mask, copy_bytes = _operation("odd_mask"), _operation("equal_mask"), _operation("copy_bytes")
 hash_of_last = _operation("hash_of_last")
-masked_crc32, full_crc32, crc_product = _operation("masked_crc32"), _operation("full_crc32"), _operation("crc_product")
-least_known_bytes = _operation("least_known_bytes")
+masked_crc32 = _operation("masked_crc32")
 
 
 def compiled_helper(inline: bool = True) -> Callable[[Callable[..., Any]], Any]:

@@ -16,7 +16,7 @@ import crcmod
 import numpy as np
 
 from store_io.base.errors import StoreError
-from store_io.base.locks import ProcessLock, made_once
+from store_io.base.locks import made_once
 
 try:
     ENGINE, _library = "isal", importlib.import_module("isal.isal_zlib")
@@ -25,8 +25,6 @@ except ImportError:  # no build of it for this machine
 crc32: Callable[..., int] = _library.crc32
 crc32_combine: Callable[[int, int, int], int] = _library.crc32_combine
 _PAGE_BYTES = 4096
-_checked: set[NativeEngine] = set()  # engines that passed the check before they were chosen
-_one_at_a_time = ProcessLock()  # what makes code is not safe to be called by two threads at once
 
 
 @dataclass(frozen=True)
@@ -75,28 +73,10 @@ def find_native(name: str) -> NativeEngine | None:
     return NativeEngine(name, address) if address else None
 
 
-def find_folding(library: NativeEngine) -> NativeEngine | None:
-    """Return `crc_folding`, with a library for the texts that it leaves out.
-
-    None if this processor cannot run it, or if it is wrong.
-    """
-    try:
-        with _one_at_a_time.own:
-            address = importlib.import_module(".crc_folding", __package__).compiled(library.address)
-    except (ImportError, OSError, RuntimeError):  # no code generator, or one that does not take this code
-        return None
-    engine = NativeEngine(f"folding with {library.name}", address) if address else None
-    if engine is None or _wrong_length(engine.crc32) is not None:
-        return None
-    _checked.add(engine)
-    return engine
-
-
 @made_once()
 def native_engine() -> NativeEngine | None:
     """Return the fastest C function that this process can reach; None if no library offers one."""
-    library = next((engine for name in NATIVE if (engine := find_native(name)) is not None), None)
-    return library and (find_folding(library) or library)
+    return next((engine for name in NATIVE if (engine := find_native(name)) is not None), None)
 
 
 def array_crc32(data: np.ndarray, value: int = 0) -> int:
@@ -142,7 +122,7 @@ def self_test() -> None:
     """Check every engine in use against crcmod, in a few milliseconds. Raises StoreError naming the two values."""
     engines: list[tuple[str, Callable[..., int]]] = [(ENGINE, crc32)]
     native = native_engine()
-    if native is not None and native not in _checked:
+    if native is not None:
         engines.append((f"{native.name} (native)", native.crc32))
     for name, engine in engines:
         wrong = _wrong_length(engine)

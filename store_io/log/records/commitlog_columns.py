@@ -12,7 +12,6 @@ import numpy as np
 from store_io.base.crc import checksum
 from store_io.log.records import commitlog_reader
 from store_io.log.records.message_columns import FULL, NEED_MORE, STOPPED, Columns, RecordCheck, Stop, Stretch, TopicTable
-from store_io.source.piece_digest import PieceDigest
 
 _kernel: Any
 try:
@@ -48,7 +47,7 @@ def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: Topic
             delays, len(delays), columns.row_bytes, columns.capacity, columns.count,
             columns.key_hash, len(columns.key_hash), columns.key_hash_count,
             topics.entries, len(topics.entries), topics.text, len(topics.text),
-            topics.slots, len(topics.slots), topics.count, topics.text_used, topics.seed, layouts, stretch.sums,
+            topics.slots, len(topics.slots), topics.count, topics.text_used, topics.seed, layouts,
         )  # fmt: skip
         columns.flags |= flags
         if ended != _kernel.ENDED_NO_TOPIC_ROOM:
@@ -78,11 +77,10 @@ def _first_refused(stretch: Stretch, check: RecordCheck, columns: Columns, known
 
 
 def warm_up_decoder() -> None:
-    """Decode and digest nothing, with arguments of the types that every scan has.
+    """Decode nothing, with arguments of the types that every scan has.
 
     So compiled code is in memory before there is anything to decode: loading it from numba's cache takes 0.2 s.
     """
     checksum.trust()
     nothing = Stretch(np.zeros(1, np.uint8), 0, 0, 0, True)
     decode(nothing, RecordCheck.audit(0), Columns(1), TopicTable())
-    PieceDigest().feed_known(nothing.buffer[:0], 0, nothing.sums)

@@ -29,10 +29,8 @@ from store_io.base.compiled.native import (
     compiled_helper,
     count_bits,
     equal_mask,
-    full_crc32,
     hash_of_last,
     kept,
-    least_known_bytes,
     load_i8,
     load_i16,
     load_i32,
@@ -51,7 +49,6 @@ from store_io.base.compiled.native import (
     prefetch,
     unequal_mask,
 )
-from store_io.base.crc import known_sums
 from store_io.broker import header_faults
 from store_io.log.records import message_columns as shape
 from store_io.log.records import segment_items as item
@@ -607,17 +604,6 @@ def _odd_flags(sys_flag: int, body: int, length: int, present: int) -> bool:
     return kind > header_faults.MAX_COMPRESSION or not zlib
 
 
-@compiled_helper(inline=False)
-def _keep_sum(sums: int, position: int, length: int, crc: int) -> None:
-    count = peek_i64(sums + 8 * known_sums.COUNT)
-    if count < peek_i64(sums + 8 * known_sums.ROOM) and length < known_sums.MOST_BYTES:
-        place = sums + 8 * (known_sums.FIRST + known_sums.WORDS * count)
-        poke_i64(place, position)
-        poke_i64(place + 8, length)
-        poke_i64(place + 16, crc)
-        poke_i64(sums + 8 * known_sums.COUNT, count + 1)
-
-
 @compiled_helper()
 def _is_schedule(at: int, length: int) -> bool:
     return (
@@ -628,13 +614,13 @@ def _is_schedule(at: int, length: int) -> bool:
     )
 
 
-@kept(layout, shape, native, item, header_faults, known_sums)
+@kept(layout, shape, native, item, header_faults)
 def decode_window(
     buffer: Address, at: int, end: int, final: bool, position: int, header: int, base_offset: int, settings: int,
     delays: Address, delay_count: int, rows: Address, capacity: int, count: int,
     key_hash: Address, key_capacity: int, key_count: int,
     entries: Address, entry_capacity: int, text: Address, text_capacity: int, slots: Address, slot_count: int,
-    topic_count: int, text_used: int, seed: int, layouts: Address, sums: Address,
+    topic_count: int, text_used: int, seed: int, layouts: Address,
 ) -> tuple[int, int, int, int, int, int, int, int]:  # fmt: skip
     """Decode records from byte `at` of the buffer on; the window ends at its byte `end`.
 
@@ -643,7 +629,7 @@ def decode_window(
     settings: `RecordCheck.settings`.
     seed: as in `TopicTable`.
     layouts: LAYOUT_WORDS int64, zeros at first, then as the last call left them.
-    sums: as in `Stretch`. Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used, all flags of
+    Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used, all flags of
     the new rows).
 
     Each array from `rows` on is followed by how many elements it has room for, and how many are in use. A room for no key hashes
@@ -705,11 +691,8 @@ def decode_window(
             break
         body_crc = load_i32(at + layout.BODY_CRC_POSITION)
         if settings & shape.CHECK_BODY_CRC and body_length > 0:
-            crc = full_crc32(0, at + body_at, body_length)
-            if crc & 0x7FFFFFFF != body_crc:
+            if masked_crc32(at + body_at, body_length) != body_crc:
                 break
-            if body_length >= least_known_bytes():
-                _keep_sum(sums, position + body_at, body_length, crc)
 
         # What the properties say.
         present, flags, ascii_only = 0, 0, True

@@ -17,7 +17,6 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
-from store_io.base.crc.known_sums import no_sums
 from store_io.base.java_compat import int64, is_blank, split_dropping_tail, string_hash
 from store_io.broker.header_faults import HEAD_BYTES, header_faults
 from store_io.broker.index_keys import index_keys, key_hash, key_text, tag_key
@@ -99,7 +98,6 @@ ROW_DTYPE = np.dtype(
 cost it more than half of its speed."""
 
 
-NO_SUMS = no_sums(0)
 MAX_RECORD_KEYS = 16_386  # KEYS of 32,767 bytes at most, every second one a space; UNIQ_KEY; the tag key
 DEFAULT_CAPACITY = 32_768
 
@@ -382,7 +380,6 @@ class Stretch(NamedTuple):
 
     buffer: uint8, C-contiguous; its first byte is at segment position `buffer_position` <= start.
     final: nothing follows `end` in the segment.
-    sums: gets the CRC-32s of long bodies that were taken, as `known_sums` has them, while there is room.
     """
 
     buffer: np.ndarray
@@ -390,7 +387,6 @@ class Stretch(NamedTuple):
     start: int
     end: int
     final: bool
-    sums: np.ndarray = NO_SUMS
 
 
 @dataclass(frozen=True, slots=True)

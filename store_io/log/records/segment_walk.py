@@ -80,7 +80,7 @@ def walk_batches(
         if not window.start <= at <= window.end or (at == window.end and at < limit):
             window.hold(at)
         begin, end = at, min(window.end, limit, at + reach)
-        stop = decode(Stretch(window.buffer, window.start, at, end, end == limit, window.sums), check, columns, topics)
+        stop = decode(Stretch(window.buffer, window.start, at, end, end == limit), check, columns, topics)
         at = stop.position
         if end < min(window.end, limit) and stop.kind == NEED_MORE:  # the reach ended it, not the window
             refill, further = False, at > begin

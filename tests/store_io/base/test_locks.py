@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from store_io.base.crc import checksum, combined_sums
 from store_io.base.locks import ProcessLock, lock_named, made_once
 from store_io.repair.writing import trial_writer
 from store_io.source import hdfs_client, remote_file, s3_client, storage_options
@@ -62,14 +61,12 @@ def test_threads_that_ask_at_the_same_time_share_one_answer() -> None:
     assert answer() is not found[0]
 
 
-@pytest.mark.parametrize(
-    "shared", [combined_sums.shift_table, remote_file._grains_of, remote_file._threads, s3_client._client, trial_writer._table]
-)
+@pytest.mark.parametrize("shared", [remote_file._grains_of, remote_file._threads, s3_client._client, trial_writer._table])
 def test_what_threads_share_is_made_once(shared: Any) -> None:
     assert type(shared) is type(made_once()(list))
 
 
-@pytest.mark.parametrize("lock", [ProcessLock(), checksum._one_at_a_time, hdfs_client._making, storage_options._taking_over])
+@pytest.mark.parametrize("lock", [ProcessLock(), hdfs_client._making, storage_options._taking_over])
 def test_a_process_that_was_forked_waits_for_no_thread_of_the_other(lock: ProcessLock) -> None:
     held, done = threading.Event(), threading.Event()
 

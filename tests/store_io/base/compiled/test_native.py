@@ -22,7 +22,6 @@ from numba import njit
 from store_io.base.compiled import code_files, machine, native
 from store_io.base.compiled.code_files import DIGEST_BYTES, read_code
 from store_io.base.compiled.native import Address, kept, peek_i64
-from store_io.base.crc.checksum import crc32_combine
 from store_io.base.locks import ProcessLock
 from store_io.log.records.message_columns import ROW_DTYPE
 
@@ -47,14 +46,6 @@ def _bits(word: Any) -> Any:
 @njit
 def _crc(at: Any, length: Any) -> Any:
     return machine.masked_crc32(at, length)
-
-
-@njit
-def _products(one: Any, other: Any) -> Any:
-    return machine.crc_product(one, other), _by_bits(one, other)
-
-
-_by_bits = machine.helper_of(machine._crc_product_by_bits, True)
 
 
 def test_loads_are_big_endian_and_signed() -> None:
@@ -323,15 +314,6 @@ def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(
     data = np.zeros(1, np.uint8)
     _nothing(data)
     assert data[0] == 1
-
-
-def test_crcs_are_multiplied_alike_on_all_processors() -> None:
-    """x^(8 * bytes) mod P is what zero bytes after a CRC-32 multiply it by."""
-    numbers = random.Random(11)
-    for length in (0, 1, 3, 4, 500, 70_000):
-        shift = crc32_combine(1 << 31, 0, length)
-        for value in (0, 1, 1 << 31, 0xFFFFFFFF, *(numbers.getrandbits(32) for _ in range(50))):
-            assert set(_products(value, shift)) == {crc32_combine(value, 0, length)}
 
 
 def test_who_else_may_have_put_code_into_a_folder_is_found(tmp_path: Path, shared_group: None) -> None:

@@ -36,8 +36,7 @@ def python_engines() -> list[tuple[str, Callable[..., int]]]:
 
 def all_engines() -> list[tuple[str, Callable[..., int]]]:
     libraries = [engine for name in checksum.NATIVE if (engine := checksum.find_native(name)) is not None]
-    folding = [engine for library in libraries[:1] if (engine := checksum.find_folding(library)) is not None]
-    return [*python_engines(), *((engine.name, engine.crc32) for engine in [*libraries, *folding])]
+    return [*python_engines(), *((engine.name, engine.crc32) for engine in libraries)]
 
 
 @pytest.mark.parametrize(("name", "engine"), all_engines())

@@ -1059,21 +1059,13 @@ def two_records() -> str:
     return f"DATA = {data.hex()!r}\nTAG = {java_hash('t')}\n" + DECODE_TWO
 
 
-def crc_engine(name: str) -> checksum.NativeEngine | None:
-    if name == "folding":
-        library = checksum.find_native("libz")
-        return library and checksum.find_folding(library)
-    return checksum.find_native(name)
-
-
-@pytest.mark.parametrize("engine", [*checksum.NATIVE, "folding", "none"])
+@pytest.mark.parametrize("engine", [*checksum.NATIVE, "none"])
 def test_any_crc_engine_serves_compiled_code(tmp_path: Path, engine: str) -> None:
-    if engine != "none" and crc_engine(engine) is None:
+    if engine != "none" and checksum.find_native(engine) is None:
         pytest.skip(f"{engine} cannot be had here")
-    found = {"none": "None", "folding": "checksum.find_folding(checksum.find_native('libz'))"}
     code = f"""
 from store_io.base.crc import checksum
-engine = {found.get(engine, f"checksum.find_native({engine!r})")}
+engine = {"None" if engine == "none" else f"checksum.find_native({engine!r})"}
 checksum.native_engine = lambda: engine
 import numpy as np, zlib
 from store_io.base.compiled import machine, native
