@@ -13,5 +13,5 @@
 * `severity_cases`: circumstances in which a finding weighs otherwise than its code.
 * `sources`: the columns of the Spark data sources.
 * `arrow`: Arrow schemas of the record-level datasets (messages, rebuilt ConsumeQueue and Index entries).
-* `tables`: the Delta tables' columns, with unit and key in each comment.
+* `tables`: the Delta tables' columns, with unit and key in each comment; `table_views`: views beside them, as SQL.
 """

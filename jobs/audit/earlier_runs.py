@@ -11,27 +11,28 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from jobs.cli.option_values import LAST_RUN
 from jobs.cli.stores import StoreArgument
+from jobs.report.past_views import OfRun
+from jobs.report.values_as_rows import SETTINGS, columns_of, micros_of, time_of, values
 from jobs.runtime.faults import reason
-from jobs.tables.names_in_tables import COLUMNS, StoreNames
+from jobs.tables.names_in_tables import StoredRun, StoreNames
+from jobs.tables.past_runs import began, by_store
 from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, Row
 from store_io.base.errors import StoreError, UsageError
-from store_io.checks.changed_bytes import COLUMNS as COLUMNS_SEEN
-from store_io.checks.changed_bytes import Seen, seen_segments
+from store_io.checks.changed_bytes import Seen, SegmentRow, seen_segments
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from jobs.tables.delta_tables import Tables
-    from jobs.tables.names_in_tables import StoreNames
 
-_FURTHEST = ("store", *COLUMNS, "started_at", "level", "messages", "log_end")
 DERIVED_FILES = "^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"
-RUN_COLUMNS = ("month", "level", "complete", "losses", "rebuildable", "damaged_extents")
+T = TypeVar("T")
+R = TypeVar("R", bound=OfRun)
 _EVER, _NEVER = float("inf"), float("-inf")
 Derived = tuple[str, int | None, int]  # file, physical offset, count: as in EarlierRun.derived
 
@@ -79,6 +80,74 @@ def earlier_runs(
         raise StoreError(f"earlier runs cannot be read from the tables {tables.uri}: {reason(problem)}") from None
 
 
+# ---- rows of the tables --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Run(StoredRun):
+    """What a run says of a store, as columns of `runs` have it."""
+
+    release: str
+    rules_version: str
+    settings: dict[str, str] = field(metadata=SETTINGS)
+    level: str | None
+    complete: bool
+    losses: int | None
+    rebuildable: int | None
+    damaged_extents: int | None
+
+    @property
+    def found_something(self) -> bool:
+        """Say whether it found anything above a note, or did not read all. True if an old row does not say.
+
+        A quick run never reads all, so its findings alone count.
+        """
+        counts = (self.losses, self.rebuildable, self.damaged_extents)
+        return any(count is None or count > 0 for count in counts) or not self.complete and self.level != "quick"
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue(OfRun):
+    topic: str
+    queue_id: int
+    compared: Sequence[Row] | None
+    file_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexFile(OfRun):
+    file: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding(OfRun):
+    file: str
+    phy_offset: int | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached(StoredRun):
+    level: str | None
+    messages: int | None
+    log_end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Begin(OfRun):
+    file: str
+    messages: int | None
+    first_store_time_ms: int | None
+
+
+def _read(frame: DataFrame, shape: type[T]) -> list[T]:
+    return values(shape, (row.asDict(True) for row in frame.select(*columns_of(shape)).collect()))
+
+
+# ---- what need not be read again -----------------------------------------------------------------------------------
+
+
 def _earlier_runs(
     tables: Tables, stores: Sequence[StoreArgument], since_run: str | None, run_id: str, rules_version: str
 ) -> dict[str, EarlierRun]:
@@ -91,51 +160,55 @@ def _earlier_runs(
     runs = tables.rows_of("runs")
     if "month" not in runs.columns:  # made by a version that put each run in a folder of its own
         runs = runs.withColumn("month", sql.lit(None).cast("string"))
-    columns = ("store", "run_id", *COLUMNS, "release", "rules_version", "settings", *RUN_COLUMNS)
-    asked = runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect()
+    asked = _read(runs.withColumn("started_at", sql.unix_micros("started_at")), Run)
     names = StoreNames(asked)
-    every = [row for row in names.named(row.asDict(True) for row in asked) if row["store"] in keys and row["run_id"] != run_id]
-    rows = [row for row in every if row["level"] != "quick" and named in (None, row["run_id"])]
-    chosen = {row["store"]: row for row in sorted(rows, key=lambda row: (row["began"], row["run_id"]))}  # the latest stays
+    every = [run for run in names.named(asked) if run.store in keys and run.run_id != run_id]
+    full = [run for run in every if run.level != "quick" and named in (None, run.run_id)]
+    chosen = {run.store: run for run in sorted(full, key=lambda run: (_time(run.started_at, _NEVER), run.run_id))}  # the latest
     if named is not None and not chosen:
         raise UsageError(f"--since-run {named!r}: {tables.uri} has no run of this id with a store of this audit")
-    found: dict[str, EarlierRun] = {}
-    derived: dict[str, list[tuple[str, int | None, int]]] = {store: [] for store in chosen}
-    for store, row in chosen.items():
-        if row["rules_version"] == rules_version:
-            settings = {setting["key"]: setting["value"] for setting in row["settings"] or ()}
-            found[store] = EarlierRun(row["run_id"], row["release"], settings, {}, derived=derived[store])
+    derived: dict[str, list[Derived]] = {store: [] for store in chosen}
+    found = {
+        store: EarlierRun(run.run_id, run.release, run.settings, {}, derived=derived[store])
+        for store, run in chosen.items()
+        if run.rules_version == rules_version
+    }
     if not found:
         return {}
 
     of_these = sql.col("run_id").isin(sorted({earlier.run_id for earlier in found.values()}))
 
-    def rows_of(frame: DataFrame) -> Iterator[tuple[EarlierRun, Any]]:
-        for row in names.named(row.asDict(True) for row in frame.collect()):
-            earlier = found.get(row["store"])
-            if earlier is not None and earlier.run_id == row["run_id"]:
+    def earlier_of(run_id: str, store: str) -> EarlierRun | None:
+        earlier = found.get(store)
+        return earlier if earlier is not None and earlier.run_id == run_id else None
+
+    def rows_of(shape: type[R], frame: DataFrame) -> Iterator[tuple[EarlierRun, R]]:
+        for row in names.named(_read(frame, shape)):
+            if earlier := earlier_of(row.run_id, row.store):
                 yield earlier, row
 
-    segments = tables.read("segments").where(of_these)
-    for earlier, row in rows_of(segments.withColumn("verified_at", sql.unix_micros("verified_at"))):
-        earlier.segments[row["file"]] = _segment(row)
-    mark_found_since(tables, found, every, names)
+    segments = tables.read("segments").where(of_these).withColumn("verified_at", sql.unix_micros("verified_at"))
+    for segment in segments.collect():
+        row: Row = segment.asDict(True)
+        store = names.of(row["run_id"], row["store"])
+        if earlier := earlier_of(row["run_id"], store):
+            earlier.segments[row["file"]] = _segment({**row, "store": store})
+    since = _Since(tables, found, every, names)
+    since.mark_segments()
     if since_run is None:
         return found
-    queues = tables.read("queues").where(of_these)
-    for earlier, row in rows_of(queues.select("store", "run_id", "topic", "queue_id", "compared", "file_count")):
-        if row["compared"] is None and row["file_count"]:  # not read in time: nothing is known of them
-            derived[row["store"]].append(("consumequeue", None, 1))
-        files = tuple((file["file"], file["entries"], file["digest"]) for file in row["compared"] or ())
-        earlier.queues[row["topic"], row["queue_id"]] = files
-    for earlier, row in rows_of(tables.read("index_files").where(of_these).select("store", "run_id", "file", "digest")):
-        earlier.index[row["file"]] = row["digest"]
+    for earlier, queue in rows_of(_Queue, tables.read("queues").where(of_these)):
+        if queue.compared is None and queue.file_count:  # not read in time: nothing is known of them
+            derived[queue.store].append(("consumequeue", None, 1))
+        files = tuple((file["file"], file["entries"], file["digest"]) for file in queue.compared or ())
+        earlier.queues[queue.topic, queue.queue_id] = files
+    for earlier, index in rows_of(_IndexFile, tables.read("index_files").where(of_these)):
+        earlier.index[index.file] = index.digest
     findings = tables.read("findings").where(of_these & (sql.col("severity") != NOTE))
-    findings = findings.where(sql.col("file").rlike(DERIVED_FILES))
-    for _, row in rows_of(findings.select("store", "run_id", "file", "phy_offset", "count")):
-        derived[row["store"]].append((row["file"], row["phy_offset"], row["count"]))
-    for store, finding in derived_since(tables, found, every, names):
-        derived[store].append(finding)
+    for _, finding in rows_of(_Finding, findings.where(sql.col("file").rlike(DERIVED_FILES))):
+        derived[finding.store].append((finding.file, finding.phy_offset, finding.count))
+    for store, told in since.derived():
+        derived[store].append(told)
     return found
 
 
@@ -149,19 +222,17 @@ class Furthest:
     def __init__(self, tables: Callable[[], Tables], run_id: str, stores: Sequence[StoreArgument] = ()):
         self._tables, self._run_id, self._stores = tables, run_id, stores
         self._seen: dict[str, Seen] = {}
-        self._by_store: dict[str, list[Row]] = {}
+        self._by_store: dict[str, list[_Reached]] = {}
         self._names = StoreNames(())
         self.problem = ""  # why not all is known, a sentence
 
     def read(self) -> Furthest:
         """Read the runs."""
-        found = self._rows("runs", _FURTHEST)
+        found = self._rows("runs", _Reached)
         self._names = StoreNames(found)
-        rows = [row for row in self._names.named(found) if row["started_at"] is not None]
-        own = min((row["started_at"] for row in rows if row["run_id"] == self._run_id), default=datetime.now(UTC))
-        for row in rows:
-            if row["started_at"] < own and row["messages"]:
-                self._by_store.setdefault(row["store"], []).append(row)
+        runs = [run for run in self._names.named(found) if run.started_at is not None]
+        own = min((began(run) for run in runs if run.run_id == self._run_id), default=micros_of(datetime.now(UTC)))
+        self._by_store = by_store(run for run in runs if began(run) < own and run.messages)
         self._read_segments()
         return self
 
@@ -169,52 +240,52 @@ class Furthest:
         """Read what the last run with messages of each store says of its segments: each such run once, and no other."""
         last: dict[str, set[str]] = {}
         for key in {store.key for store in self._stores} & self._by_store.keys():
-            newest = max(self._by_store[key], key=lambda row: (row["started_at"], row["run_id"]))
-            last.setdefault(newest["run_id"], set()).add(key)
+            newest = max(self._by_store[key], key=lambda run: (began(run), run.run_id))
+            last.setdefault(newest.run_id, set()).add(key)
         for run_id, keys in last.items():
-            of_store: dict[str, list[Row]] = {key: [] for key in keys}
-            for row in self._names.named(self._rows("segments", COLUMNS_SEEN, run_id)):
-                if row["store"] in keys:
-                    of_store[row["store"]].append(row)
+            of_store: dict[str, list[SegmentRow]] = {key: [] for key in keys}
+            for row in self._rows("segments", SegmentRow, run_id):
+                if (store := self._names.of(row.run_id, row.store)) in keys:
+                    of_store[store].append(row)
             self._seen |= {key: seen_segments(rows) for key, rows in of_store.items()}
 
-    def _rows(self, table: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
+    def _rows(self, table: str, shape: type[T], run_id: str | None = None) -> list[T]:
         """Return rows as `Tables.few` does; none if they cannot be read: the audit itself needs no table."""
         try:
-            return self._tables().few(table, columns, run_id)
+            rows = self._tables().few(table, columns_of(shape), run_id)
         except Exception as problem:  # the JVM's own kinds of errors have no common one
             self.problem = f"what earlier runs saw of the stores is not known: {problem}"
             return []
+        return values(shape, ({name: micros_of(v) if isinstance(v, datetime) else v for name, v in row.items()} for row in rows))
 
     def of(self, store: StoreArgument) -> FurthestRun | None:
         """Return the run that saw most of this store; None if no run saw a message of it."""
-        rows = self._by_store.get(store.key)
-        if not rows:
+        runs = self._by_store.get(store.key)
+        if not runs:
             return None
-        row = max(rows, key=_reach)
-        when = row["started_at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-        return FurthestRun(row["run_id"], when, row["messages"], row["log_end"], row["location"] or "")
+        run = max(runs, key=_reach)
+        when = str(time_of(run.started_at))[:16].replace("T", " ")
+        return FurthestRun(run.run_id, when, run.messages or 0, run.log_end, run.location or "")
 
     def seen(self, store: StoreArgument) -> Seen:
         """Return what the last run with messages of this store says of its segments."""
         return self._seen.get(store.key, {})
 
-    def segments(self, store: StoreArgument, run: FurthestRun) -> list[Row]:
-        """Return that run's rows of this store's segments."""
-        rows = self._rows("segments", ("store", "file", "messages", "first_store_time_ms"), run.run_id)
-        return [row for row in self._names.named(rows) if row["store"] == store.key]
+    def begins(self, store: StoreArgument, run: FurthestRun) -> dict[str, int | None]:
+        """Return the earliest store time of each of this store's segments in that run, by path; those with messages alone."""
+        rows = self._names.named(self._rows("segments", _Begin, run.run_id))
+        return {row.file: row.first_store_time_ms for row in rows if row.store == store.key and row.messages}
 
 
-def _reach(row: Row) -> tuple[int, bool, datetime, str]:
+def _reach(run: _Reached) -> tuple[int, bool, int, str]:
     """Return the sort key for how much a run saw: the log's end first.
 
     If the ends are equal it is the one that read all of it, then the newest.
     """
-    end = row["log_end"] if row["log_end"] is not None else -1
-    return end, row["level"] != "quick", row["started_at"], row["run_id"]
+    return -1 if run.log_end is None else run.log_end, run.level != "quick", began(run), run.run_id
 
 
-def _segment(row: dict[str, Any]) -> EarlierSegment:
+def _segment(row: Row) -> EarlierSegment:
     verified = row["verified_at"]
     return EarlierSegment(
         row["size_bytes"],
@@ -227,94 +298,92 @@ def _segment(row: dict[str, Any]) -> EarlierSegment:
     )
 
 
-def mark_found_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any], names: StoreNames) -> None:
-    """Mark the segments as damaged in which another run has found damage since.
+@dataclass(frozen=True, slots=True)
+class _Damaged:
+    store: str
+    file: str
+    read: int | None
+    run_ids: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Since:
+    """Runs with findings that began no earlier than the reading of a segment that may be left out.
 
     found: store -> the run that is named, whose segments are replaced.
-    runs: rows of `runs` with store, run_id, `began` (µs since 1970) and RUN_COLUMNS.
-    names: of all stores.
+    every: all runs of these stores.
     """
-    since = _Since(found, runs, names)
-    if not since.runs:
-        return
-    from pyspark.sql import functions as F
 
-    unknown = F.coalesce(F.col("digest"), F.lit("")) != ""  # it was read, and by no version that says what it found there
-    bad = F.col("problem").isNotNull() | (F.col("damaged_bytes") > 0) | (F.col("findings") > 0)
-    bad |= unknown & (F.col("damaged_bytes").isNull() | F.col("findings").isNull())
-    rows = since.rows_of(tables, "segments", bad).groupBy("store", "file")
-    read = F.unix_micros("verified_at")  # in a row that was taken over: the earlier reading
-    own = F.collect_set(F.when(read.isNull(), F.col("run_id"))).alias("run_ids")
-    for row in rows.agg(F.max(read).alias("read"), own).collect():
-        segments = found[row["store"]].segments
-        known = segments.get(row["file"])
-        if known is not None and max(since.newest(row["store"], row["run_ids"]), _time(row["read"], _NEVER)) >= _read(known):
-            segments[row["file"]] = replace(known, damaged=True)
+    tables: Tables
+    found: dict[str, EarlierRun]
+    every: Sequence[Run]
+    names: StoreNames
 
+    def mark_segments(self) -> None:
+        """Mark the segments as damaged in which another run has found damage since."""
+        if not (runs := self._runs()):
+            return
+        from pyspark.sql import functions as F
 
-def derived_since(
-    tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any], names: StoreNames
-) -> list[tuple[str, Derived]]:
-    """Return (store, finding) of findings above a note that other runs have made since on queues and index files.
+        unknown = F.coalesce(F.col("digest"), F.lit("")) != ""  # it was read, and by no version that says what it found there
+        bad = F.col("problem").isNotNull() | (F.col("damaged_bytes") > 0) | (F.col("findings") > 0)
+        bad |= unknown & (F.col("damaged_bytes").isNull() | F.col("findings").isNull())
+        read = F.unix_micros("verified_at")  # in a row that was taken over: the earlier reading
+        own = F.collect_set(F.when(read.isNull(), F.col("run_id"))).alias("run_ids")
+        rows = self._rows_of("segments", runs, bad).groupBy("store", "file").agg(F.max(read).alias("read"), own)
+        for row in _read(rows, _Damaged):
+            segments = self.found[row.store].segments
+            known = segments.get(row.file)
+            newest = max(_newest(runs, row.store, row.run_ids), _time(row.read, _NEVER))
+            if known is not None and newest >= _was_read(known):
+                segments[row.file] = replace(known, damaged=True)
 
-    Findings about a segment that was read later are left out. Arguments as for `mark_found_since`, after which it is called.
-    """
-    since = _Since(found, runs, names)
-    if not since.runs:
-        return []
-    from pyspark.sql import functions as F
+    def derived(self) -> Iterator[tuple[str, Derived]]:
+        """Yield (store, finding) of findings above a note that other runs have made since on queues and index files.
 
-    wanted = (F.col("severity") != NOTE) & F.col("file").rlike(DERIVED_FILES)
-    rows = since.rows_of(tables, "findings", wanted).groupBy("store", "file", "phy_offset", "count")
-    told: list[tuple[str, Derived]] = []
-    for row in rows.agg(F.collect_set("run_id").alias("run_ids")).collect():
-        concerned = list(_left_out(found[row["store"]].segments.values()))
-        if row["phy_offset"] is not None and row["count"] == 1:
-            concerned = [one for one in concerned if _holds(one, row["phy_offset"])] or concerned
-        when = since.newest(row["store"], row["run_ids"])
-        if any(when >= _read(known) for known in concerned):
-            told.append((row["store"], (row["file"], row["phy_offset"], row["count"])))
-    return told
+        Findings about a segment that was read later are left out. Called once segments are marked.
+        """
+        if not (runs := self._runs()):
+            return
+        from pyspark.sql import functions as F
 
+        wanted = (F.col("severity") != NOTE) & F.col("file").rlike(DERIVED_FILES)
+        rows = self._rows_of("findings", runs, wanted).groupBy("store", "file", "phy_offset", "count")
+        for store, file, phy_offset, count, run_ids in rows.agg(F.collect_set("run_id")).collect():
+            concerned = list(_left_out(self.found[store].segments.values()))
+            if phy_offset is not None and count == 1:
+                concerned = [one for one in concerned if _holds(one, phy_offset)] or concerned
+            when = _newest(runs, store, run_ids)
+            if any(when >= _was_read(known) for known in concerned):
+                yield store, (file, phy_offset, count)
 
-class _Since:
-    """Runs with findings that began no earlier than the reading of a segment that may be left out."""
-
-    def __init__(self, found: dict[str, EarlierRun], every: Sequence[Any], names: StoreNames):
-        self._names = names
+    def _runs(self) -> dict[tuple[str, str], Run]:
         first = {
-            store: min((_read(known) for known in _left_out(earlier.segments.values())), default=None)
-            for store, earlier in found.items()
+            store: min((_was_read(known) for known in _left_out(earlier.segments.values())), default=None)
+            for store, earlier in self.found.items()
         }
-        self.runs = {
-            (row["store"], row["run_id"]): row
-            for row in every
-            if (least := first.get(row["store"])) is not None
-            and row["run_id"] != found[row["store"]].run_id
-            and _time(row["began"], _EVER) >= least
-            and _found_something(row)
+        return {
+            (run.store, run.run_id): run
+            for run in self.every
+            if (least := first.get(run.store)) is not None
+            and run.run_id != self.found[run.store].run_id
+            and _time(run.started_at, _EVER) >= least
+            and run.found_something
         }
 
-    def rows_of(self, tables: Tables, name: str, wanted: Column) -> DataFrame:
+    def _rows_of(self, name: str, runs: dict[tuple[str, str], Run], wanted: Column) -> DataFrame:
         """Return the wanted rows of a table, of these runs and stores. Other stores of these runs may be among them."""
-        months = {row["month"] for row in self.runs.values()}
-        run_ids = sorted({run_id for _, run_id in self.runs})
-        frame = self._names.frame(tables.rows_of(name, run_ids, sorted(months) if None not in months else None), run_ids)
-        return frame.where(frame["store"].isin(sorted({store for store, _ in self.runs})) & wanted)
-
-    def newest(self, store: str, run_ids: Iterable[str]) -> float:
-        """Return when the last of these runs that count for the store began."""
-        known = [self.runs[store, run_id] for run_id in run_ids if (store, run_id) in self.runs]
-        return max((_time(row["began"], _EVER) for row in known), default=_NEVER)
+        months = {run.month for run in runs.values()}
+        run_ids = sorted({run_id for _, run_id in runs})
+        of_months = None if None in months else sorted(filter(None, months))
+        frame = self.names.frame(self.tables.rows_of(name, run_ids, of_months), run_ids)
+        return frame.where(frame["store"].isin(sorted({store for store, _ in runs})) & wanted)
 
 
-def _found_something(row: Any) -> bool:
-    """Say whether a run found anything above a note, or did not read all. True if an old row does not say.
-
-    A quick run never reads all, so its findings alone count.
-    """
-    counts = [row[name] for name in ("losses", "rebuildable", "damaged_extents")]
-    return any(count is None or count > 0 for count in counts) or not row["complete"] and row["level"] != "quick"
+def _newest(runs: dict[tuple[str, str], Run], store: str, run_ids: Iterable[str]) -> float:
+    """Return when the last of these runs that count for the store began."""
+    known = (runs.get((store, run_id)) for run_id in run_ids)
+    return max((_time(run.started_at, _EVER) for run in known if run), default=_NEVER)
 
 
 def _left_out(segments: Iterable[EarlierSegment]) -> Iterable[EarlierSegment]:
@@ -327,7 +396,7 @@ def _holds(known: EarlierSegment, phy_offset: int) -> bool:
     return bool(start <= phy_offset < start + known.size)
 
 
-def _read(known: EarlierSegment) -> float:
+def _was_read(known: EarlierSegment) -> float:
     """Return when the run began that read the segment, µs since 1970."""
     return _time(known.row.get("verified_at"), _NEVER)
 

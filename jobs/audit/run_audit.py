@@ -306,7 +306,7 @@ def _outcomes_together(
             with one.no_fault_beyond():
                 if asked.reading.past is not None:
                     past = asked.reading.past.result()
-                    one.hold_against(past.of(store), store.named, partial(past.segments, store))
+                    one.hold_against(past.of(store), store.named, partial(past.begins, store))
                     one.hold_bytes_against(past.seen(store), store.named)
                 one.settle()
     compare_replicas(asked.runner, prepared, asked.progress)

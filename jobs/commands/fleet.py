@@ -5,20 +5,24 @@ Of the findings only the latest runs' are looked at, summed up by code; a trend 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from jobs.cli.argument_places import absolute
 from jobs.cli.options import Command
 from jobs.report.pages.fleet_html import fleet_html
+from jobs.report.past_views import CodeCount, FleetView, KnownRun, LatestRun, NotSeen, StoreInFleet, TrendRun
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.run_words import says_nothing, short_names
 from jobs.report.texts.safety_text import KINDS, danger_key
+from jobs.report.values_as_rows import columns_of, micros_of, time_of
 from jobs.tables import past_runs
-from jobs.tables.past_runs import History, Pages, link_to, micros_of, time_of
+from jobs.tables.past_runs import History, Pages, began, by_store, link_to
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, Row
+from schemas.rows import LOSS
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import GAP_CODES, severity_rank
 from store_io.base.paths import is_uri
@@ -26,16 +30,9 @@ from store_io.outcome.safety import Safety, is_unsafe
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
 _SHOWN_RUNS = {"text": 20, "html": 100, "json": TREND_RUNS}
-_TREND_COLUMNS = (
-    "run_id started_at exit_code complete verdict starts lost_messages lost_bytes losses rebuildable notes messages "
-    "segment_count damaged_extents bytes_read seconds truncate_at location release tool_version rules_version"
-).split()
-_LATEST_COLUMNS = (
-    "safety answer steps replica_group folder out refusal exit_kind stop_reason min_phy_offset lacks_messages diverged "
-    "findings_dropped"
-).split()
-_OF_STORE = ("store", "safety", "answer", "steps", "broker_name")  # beside `latest` in a store's part of the view
-COLUMNS = [*_TREND_COLUMNS[2:], *_LATEST_COLUMNS]
+_LATEST = f"SELECT {', '.join(columns_of(LatestRun))} FROM runs_latest ORDER BY store"
+_CODES = """SELECT store, severity, code, sum("count") AS count, count(*) AS findings, min(file) AS file
+    FROM findings_latest GROUP BY store, severity, code"""
 
 
 def run(command: Command) -> int:
@@ -45,163 +42,125 @@ def run(command: Command) -> int:
     now = datetime.now(UTC)
     history = History(uri)
     view = read_fleet(history, now, command.options.get("--since"), command.options.get("--store"), _SHOWN_RUNS[kind])
-    if kind == "html":
-        view = _with_links(view, command.options.get("--out"))
-    text_of = fleet_text if kind == "text" else lambda view, _: "".join(fleet_html(view))
-    past_runs.write_view(command, view, text_of, (store["latest"]["location"] or "" for store in view["stores"]))
+    link = links_from(command.options.get("--out"))
+    text_of = fleet_text if kind == "text" else lambda view, _: "".join(fleet_html(view, link))
+    past_runs.write_view(command, view, text_of, (store.latest.location for store in view.stores))
     return 0
 
 
-def _with_links(view: Row, out: str | None) -> Row:
-    """Return the view with `link` in each run: to its page, relative to the report's page.
-
-    It is None if that page does not exist.
-    """
-    page = absolute(out) if out is not None and not is_uri(out) else None
-    if out is not None and page is None:  # in a bucket: no page of this machine can be linked from there
-        return view
-
-    def linked(store: Row) -> Row:
-        trend = [{**run, "link": link_to(run["page"], page) if run["page"] else None} for run in store["trend"]]
-        return {**store, "trend": trend, "latest": {**store["latest"], "link": trend[-1]["link"]}}
-
-    return {**view, "stores": [linked(store) for store in view["stores"]]}
+def links_from(out: str | None) -> Callable[[str], str | None]:
+    """Return what makes links to pages of runs, relative to the report's page. None links to nothing: no place to link from."""
+    if out is not None and is_uri(out):  # in a bucket: no page of this machine can be linked from there
+        return lambda path: None
+    return partial(link_to, page=None if out is None else absolute(out))
 
 
 def read_fleet(
     history: History, now: datetime, since: datetime | None = None, store: str | None = None, trend_runs: int = TREND_RUNS
-) -> Row:
-    """Read the tables into the rows of `fleet_view`, with at most `trend_runs` of each store.
+) -> FleetView:
+    """Read the latest run of each store, and at most `trend_runs` before it.
 
     Raises StoreError if no run falls into that time.
     """
     # All runs by their names and times alone; what is said of them is read of those that are shown: one partition is one run.
-    store, known = history.runs_of(store, [])
+    store, known = history.runs_of(store, KnownRun)
     after = micros_of(since) if since is not None else None
-    within = [row for row in known if after is None or row["started_at"] >= after]
-    if not within:
+    shown = {
+        (run.run_id, run.store)
+        for runs in by_store(run for run in known if after is None or began(run) >= after).values()
+        for run in runs[-trend_runs:]
+    }
+    if not shown:
         when = f" since {time_of(after)}" if after is not None else ""
         raise StoreError(f"no run{when} in {history.uri}")
-    by_store: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in within:
-        by_store[row["store"]].append(row)
-    shown = {(row["run_id"], row["store"]) for trend in by_store.values() for row in trend[-trend_runs:]}
-    rows = history.runs(COLUMNS, sorted({run_id for run_id, _ in shown}), store)
-    rows = [row for row in rows if (row["run_id"], row["store"]) in shown]
-    latest = {row["store"]: row["run_id"] for row in rows}
-    shown_as = short_names(latest)
-    names = _broker_names(history, {name: run_id for name, run_id in latest.items() if says_nothing(shown_as[name])})
-    rows = [{**row, "broker_name": names.get((row["run_id"], row["store"]))} for row in rows]
-    codes = history.codes(sorted(set(latest.values())), store)
-    codes = [row for row in codes if latest.get(row["store"]) == row["run_id"]]
-    return fleet_view(rows, codes, known, history.uri, now, since)
+    trend = history.runs(TrendRun, sorted({run_id for run_id, _ in shown}), store)
+    trend = [run for run in trend if (run.run_id, run.store) in shown]
+    newest = sorted({runs[-1].run_id for runs in by_store(trend).values()})
+    stores = None if store is None else [store]
+    latest = [run for run in history.query(LatestRun, _LATEST, newest, stores) if (run.run_id, run.store) in shown]
+    latest = with_codes(latest, history.query(CodeCount, _CODES, newest, stores))
+    return fleet_view(trend, latest, known, history.uri, now, after)
 
 
-def _broker_names(history: History, latest: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """Return (run, store) -> brokerName in its broker.conf. latest: each store's run."""
-    rows = history.runs(["settings"], sorted(set(latest.values()))) if latest else []
-    return {
-        (row["run_id"], row["store"]): setting["value"]
-        for row in rows
-        if latest.get(row["store"]) == row["run_id"]
-        for setting in row["settings"] or ()
-        if setting["key"] == "brokerName" and setting["value"]
-    }
+def with_codes(latest: Sequence[LatestRun], codes: Sequence[CodeCount]) -> list[LatestRun]:
+    """Return each store's latest run with its findings by code, the most severe first."""
+    ranked = by_store(sorted(codes, key=lambda one: (severity_rank(one.severity), -one.count, one.code)))
+    return [replace(run, codes=ranked[run.store]) for run in latest]
 
 
 def fleet_view(
-    rows: Sequence[Row], codes: Sequence[Row], known: Sequence[Row], uri: str, now: datetime, since: datetime | None
-) -> Row:
-    """Return the report as the JSON holds it.
+    trend: Sequence[TrendRun],
+    latest: Sequence[LatestRun],
+    known: Sequence[KnownRun],
+    uri: str,
+    now: datetime,
+    after: int | None,
+) -> FleetView:
+    """Return the report.
 
-    rows: of `runs`, by store and time; a store's last row has its broker_name if that is known.
-    codes: those of the latest runs' findings.
-    known: run_id, store and started_at of all runs, also those before `since` and those that no trend shows.
+    trend: by store and time. latest: each store's latest run.
+    known: all runs by store and time, also those before `after` and those that no trend shows.
     """
-    trends: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        trends[row["store"]].append(row)
-    by_store: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in codes:
-        by_store[row["store"]].append({key: value for key, value in row.items() if key not in ("store", "run_id")})
-    within = [row for row in known if since is None or row["started_at"] >= micros_of(since)]
-    runs = Counter(row["store"] for row in within)
+    within = [run for run in known if after is None or began(run) >= after]
+    runs = Counter(run.store for run in within)
     pages = Pages()
-    last = {row["store"]: row["started_at"] for row in known}  # by time: the latest stays
-    shown_as = short_names(last)
-    stores = [_store_view(name, trend, by_store[name], runs[name], now, pages) for name, trend in trends.items()]
-    stores = [{"store": store["store"], "name": shown_as[store["store"]], **store} for store in stores]
+    last = {run.store: run.started_at for run in known}  # by time: the latest stays
+    names, trends = short_names(last), by_store(trend)
+    unnamed = {name for name, shown_as in short_names(trends).items() if says_nothing(shown_as)}
+    stores = []
+    for run in latest:
+        name, timers = run.store, (code for code in run.codes if code.code == Code.TIMER_MESSAGE_LOST and code.severity == LOSS)
+        stores.append(
+            StoreInFleet(
+                store=name,
+                name=names[name],
+                broker_name=run.settings.get("brokerName") or None if name in unnamed else None,
+                safety=safety_of(run),
+                answer=run.answer,
+                steps=run.steps,
+                why=_why(run),
+                lost_timers=sum(code.count for code in timers),
+                age_seconds=max(0, (micros_of(now) - began(run)) // 1_000_000),
+                latest=run,
+                runs=runs[name],
+                trend=[replace(one, page=pages.page_of(one)) for one in trends[name]],
+            )
+        )
     stores.sort(key=_rank)
-    safety = Counter(store["safety"] for store in stores)
-    return {
-        "schema_version": past_runs.SCHEMA_VERSION,
-        "tables": uri,
-        "made_at": time_of(micros_of(now)),
-        "since": None if since is None else time_of(micros_of(since)),
-        "runs": len({row["run_id"] for row in within}),
-        "totals": {
-            "stores": len(stores),
-            **{kind: safety[kind] for kind in KINDS},
-            "unsafe": sum(safety[kind] for kind in KINDS if is_unsafe(kind)),
-            "lost_messages": sum(store["latest"]["lost_messages"] or 0 for store in stores),
-            "lost_bytes": sum(store["latest"]["lost_bytes"] or 0 for store in stores),
-            "lost_timers": sum(store["lost_timers"] for store in stores),
-        },
-        "stores": stores,
-        "not_audited_since": [
-            {"store": name, "name": shown_as[name], "last": time_of(when)}
-            for name, when in sorted(last.items())
-            if name not in trends
-        ],
+    safety = Counter(store.safety for store in stores)
+    totals = {
+        "stores": len(stores),
+        **{kind: safety[kind] for kind in KINDS},
+        "unsafe": sum(safety[kind] for kind in KINDS if is_unsafe(kind)),
+        "lost_messages": sum(store.latest.lost_messages or 0 for store in stores),
+        "lost_bytes": sum(store.latest.lost_bytes or 0 for store in stores),
+        "lost_timers": sum(store.lost_timers for store in stores),
     }
+    gone = [NotSeen(name, names[name], when) for name, when in sorted(last.items()) if name not in trends]
+    return FleetView(uri, micros_of(now), after, len({run.run_id for run in within}), totals, stores, gone)
 
 
-def safety_of(row: Row) -> str:
+def safety_of(run: LatestRun) -> str:
     """Return the audit's own answer. A run that kept none shows only that a start loses messages; else it is not known."""
-    if row["safety"] in KINDS:
-        return str(row["safety"])
-    return Safety.STOP if row["lost_messages"] else Safety.UNKNOWN
+    if run.safety in KINDS:
+        return str(run.safety)
+    return Safety.STOP if run.lost_messages else Safety.UNKNOWN
 
 
-def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime, pages: Pages) -> Row:
-    latest = {key: value for key, value in trend[-1].items() if key not in _OF_STORE}
-    ranked = sorted(codes, key=lambda row: (severity_rank(row["severity"]), -row["count"], row["code"]))
-    latest["codes"] = ranked
-    latest["started_at"] = time_of(trend[-1]["started_at"])
-    return {
-        "store": name,
-        "broker_name": trend[-1].get("broker_name"),
-        "safety": safety_of(trend[-1]),
-        "answer": trend[-1]["answer"],
-        "steps": trend[-1]["steps"],
-        "why": _why(trend[-1], ranked),
-        "lost_timers": sum(
-            code["count"] for code in codes if code["code"] == Code.TIMER_MESSAGE_LOST and code["severity"] == LOSS
-        ),
-        "age_seconds": max(0, (micros_of(now) - (trend[-1]["started_at"] or 0)) // 1_000_000),
-        "latest": latest,
-        "runs": runs,
-        "trend": [
-            {**{key: row[key] for key in _TREND_COLUMNS}, "started_at": time_of(row["started_at"]), "page": pages.page_of(row)}
-            for row in trend
-        ],
-    }
-
-
-def _why(row: Row, codes: Sequence[Row]) -> str:
+def _why(run: LatestRun) -> str:
     """Return one line on the reason for the store's state.
 
     It is the refusal, the codes of the most severe findings, or the verdict.
     """
-    if row["refusal"]:
-        return str(row["refusal"])
-    grave = [f"{code['code']} {code['count']:,}" for code in codes if code["severity"] != "note"]
-    if not grave or row["exit_code"] in GAP_CODES:
-        return str(row["verdict"])
+    if run.refusal:
+        return run.refusal
+    grave = [f"{code.code} {code.count:,}" for code in run.codes if code.severity != "note"]
+    if not grave or run.exit_code in GAP_CODES:
+        return str(run.verdict)
     return ", ".join(grave[:3]) + (f" and {len(grave) - 3} more" if len(grave) > 3 else "")
 
 
-def _rank(store: Row) -> tuple[object, ...]:
-    latest = store["latest"]
-    counts = (latest[key] or 0 for key in ("lost_messages", "lacks_messages", "losses", "rebuildable"))
-    return danger_key(latest["exit_code"], store["safety"], counts, store["store"])
+def _rank(store: StoreInFleet) -> tuple[object, ...]:
+    run = store.latest
+    counts = (count or 0 for count in (run.lost_messages, run.lacks_messages, run.losses, run.rebuildable))
+    return danger_key(run.exit_code, store.safety, counts, store.store)

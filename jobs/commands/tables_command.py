@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from jobs.cli.options import Command
+from jobs.report.past_views import (
+    Compacted,
+    CompactedTable,
+    NamedRun,
+    Pruned,
+    PrunedTable,
+    TableSize,
+    TableSizes,
+    TablesView,
+    Vacuumed,
+    VacuumedTable,
+)  # fmt: skip
 from jobs.report.texts.history_text import tables_text
+from jobs.report.values_as_rows import micros_of, time_of
 from jobs.tables import past_runs
 from jobs.tables.delta_query import DeltaQuery
-from jobs.tables.names_in_tables import COLUMNS as OF_STORES
-from jobs.tables.names_in_tables import StoreNames
-from jobs.tables.past_runs import micros_of, time_of
-from jobs.tables.table_care import COLUMNS, LOG, Choice, StoredFile, TableCare, choose, months_gone, tables_under
-from schemas.rows import Row
+from jobs.tables.past_runs import History
+from jobs.tables.table_care import LOG, KeptRun, StoredFile, TableCare, choose, months_gone, tables_under
+from jobs.tables.table_files import LiveFile
 from store_io.base.errors import StoreError, UsageError
 
 KEPT_HOURS = 7 * 24  # files stay so long for readers and writers that are at work
@@ -45,15 +56,13 @@ def run(command: Command) -> int:
         raise StoreError(f"--tables {uri!r}: no audit's tables are there (there is no Delta table {uri}/runs)")
     began = time.monotonic()
     found = act(cares)
-    view: Row = {
-        "schema_version": past_runs.SCHEMA_VERSION, "action": action, "tables": uri, "made_at": time_of(micros_of(now)),
-        "dry_run": "--dry-run" in options, **found, "seconds": round(time.monotonic() - began, 3),
-    }  # fmt: skip
+    seconds = round(time.monotonic() - began, 3)
+    view = TablesView(action, uri, micros_of(now), "--dry-run" in options, found, seconds)
     past_runs.write_view(command, view, tables_text, ())
     return 0
 
 
-_Act = Callable[[Sequence[TableCare]], Row]
+_Act = Callable[[Sequence[TableCare]], Pruned | Compacted | Vacuumed | TableSizes]
 
 
 # ---- prune ---------------------------------------------------------------------------------------------------------
@@ -66,33 +75,24 @@ def _prune(options: Mapping[str, Any]) -> _Act:
     return lambda cares: prune(cares, since, options.get("--keep-runs"), datetime.now(UTC), "--dry-run" in options)
 
 
-def prune(cares: Sequence[TableCare], since: int | None, keep_runs: int | None, now: datetime, dry_run: bool = False) -> Row:
+def prune(cares: Sequence[TableCare], since: int | None, keep_runs: int | None, now: datetime, dry_run: bool = False) -> Pruned:
     """Take older runs out of all tables, `runs` first: so nobody sees half a run, wherever it is stopped."""
     _refuse_links(cares)
-    found = DeltaQuery(cares[0].uri).ask(["run_id", "store", "started_at", *OF_STORES, *COLUMNS])
-    rows = past_runs.one_per_run(StoreNames(found).named(found))
-    choice = choose(rows, since, keep_runs)
+    runs = History(cares[0].uri.removesuffix("/runs")).runs(KeptRun)
+    choice = choose(runs, since, keep_runs)
     before = now.timestamp() - KEPT_HOURS * 3600
     over = datetime.fromtimestamp(before, UTC).strftime("%Y-%m")  # months that ended before this one: nobody writes there
-    months = [month for month in months_gone(rows, choice.gone) if month < over]
-    whole = frozenset(row["run_id"] for row in rows)
+    months = [month for month in months_gone(runs, choice.gone) if month < over]
+    times = {run.run_id: run.started_at for run in runs}
     tables = []
     for care in cares:
-        left = [] if care.name == "runs" else care.unfinished(whole, before)
+        left = [] if care.name == "runs" else care.unfinished(frozenset(times), before)
         gone = [*choice.gone, *left]
-        tables.append({"table": care.name, "rows": care.rows_of(gone), "unfinished_runs": left})
-        if not dry_run and tables[-1]["rows"]:
+        tables.append(PrunedTable(care.name, care.rows_of(gone), left))
+        if not dry_run and tables[-1].rows:
             care.remove_runs(gone, months)
-    return {**_chosen(rows, choice), "since": time_of(since), "keep_runs": keep_runs, "by_table": tables}
-
-
-def _chosen(rows: Sequence[Row], choice: Choice) -> Row:
-    began = {row["run_id"]: row["started_at"] for row in rows}
-
-    def listed(run_ids: Sequence[str]) -> list[Row]:
-        return [{"run_id": run_id, "started_at": time_of(began[run_id])} for run_id in run_ids]
-
-    return {"runs": len(began), "gone": listed(choice.gone), "needed": listed(choice.needed)}
+    goes, needed = ([NamedRun(run_id, times[run_id]) for run_id in chosen] for chosen in (choice.gone, choice.needed))
+    return Pruned(len(times), goes, needed, since, keep_runs, tables)
 
 
 # ---- compact, vacuum, info -----------------------------------------------------------------------------------------
@@ -102,11 +102,10 @@ def _compact(options: Mapping[str, Any]) -> _Act:
     return lambda cares: compact(cares, "--dry-run" in options)
 
 
-def compact(cares: Sequence[TableCare], dry_run: bool = False) -> Row:
+def compact(cares: Sequence[TableCare], dry_run: bool = False) -> Compacted:
     """Put small files together, month by month. dry_run: only how many files there are."""
     _refuse_links(cares)
-    rows = DeltaQuery(cares[0].uri).ask(["run_id", "started_at"])
-    months = {row["run_id"]: (time_of(row["started_at"]) or "1970-01")[:7] for row in rows}
+    months = {run.run_id: (time_of(run.started_at) or "1970-01")[:7] for run in DeltaQuery(cares[0].uri).read(NamedRun)}
     tables = []
     for care in cares:
         if not care.can_compact():
@@ -117,14 +116,8 @@ def compact(cares: Sequence[TableCare], dry_run: bool = False) -> Row:
         if not dry_run:
             care.compact(months)
         after = before if dry_run else care.live()
-        tables.append(
-            {
-                "table": care.name,
-                "files": [len(before), len(after)],
-                "bytes": [sum(file.size_bytes for file in files) for files in (before, after)],
-            }
-        )
-    return {"by_table": tables}
+        tables.append(CompactedTable(care.name, (len(before), len(after)), (_bytes(before), _bytes(after))))
+    return Compacted(tables)
 
 
 def _vacuum(options: Mapping[str, Any]) -> _Act:
@@ -142,7 +135,7 @@ def _vacuum(options: Mapping[str, Any]) -> _Act:
     return lambda cares: vacuum(cares, hours, "--dry-run" in options)
 
 
-def vacuum(cares: Sequence[TableCare], hours: int = KEPT_HOURS, dry_run: bool = False) -> Row:
+def vacuum(cares: Sequence[TableCare], hours: int = KEPT_HOURS, dry_run: bool = False) -> Vacuumed:
     """Remove files that no version of the last so many hours has, and old versions of the logs."""
     _refuse_links(cares)
     tables = []
@@ -152,50 +145,39 @@ def vacuum(cares: Sequence[TableCare], hours: int = KEPT_HOURS, dry_run: bool = 
         if not dry_run:
             care.vacuum(unneeded)
         after = log if dry_run else _of_log(care.stored())
-        tables.append(
-            {
-                "table": care.name,
-                "files": len(unneeded),
-                "bytes": sum(file.size_bytes for file in unneeded),
-                "log_files": [len(log), len(after)],
-                "log_bytes": [sum(file.size_bytes for file in files) for files in (log, after)],
-            }
-        )
-    return {"older_than_hours": hours, "by_table": tables}
+        of_log = (len(log), len(after)), (_bytes(log), _bytes(after))
+        tables.append(VacuumedTable(care.name, len(unneeded), _bytes(unneeded), *of_log))
+    return Vacuumed(hours, tables)
 
 
 def _info(_: Mapping[str, Any]) -> _Act:
     return info
 
 
-def info(cares: Sequence[TableCare]) -> Row:
+def info(cares: Sequence[TableCare]) -> TableSizes:
     """Return the content and the size of the tables, on the disk too."""
-    asked = ["count(DISTINCT run_id) AS runs", "min(started_at) AS oldest", "max(started_at) AS newest"]
-    (runs,) = DeltaQuery(cares[0].uri).ask(asked)
+    runs = DeltaQuery(cares[0].uri).read(NamedRun)
+    times = [run.started_at for run in runs if run.started_at is not None]
     tables = []
     for care in cares:
         live, stored = care.live(), care.stored()
         log, names = _of_log(stored), {file.path for file in live}
         rest = [file for file in stored if file.path.endswith(".parquet") and file not in log and file.path not in names]
-        tables.append(
-            {
-                "table": care.name,
-                "rows": sum(file.rows or 0 for file in live),
-                "files": len(live),
-                "bytes": sum(file.size_bytes for file in live),
-                "old_files": len(rest),
-                "old_bytes": sum(file.size_bytes for file in rest),
-                "log_files": len(log),
-                "log_bytes": sum(file.size_bytes for file in log),
-            }
-        )
-    return {"runs": runs["runs"], "oldest": time_of(runs["oldest"]), "newest": time_of(runs["newest"]), "by_table": tables}
+        rows = sum(file.rows or 0 for file in live)
+        files = (len(live), _bytes(live), len(rest), _bytes(rest), len(log), _bytes(log))
+        tables.append(TableSize(care.name, rows, *files))
+    number = len({run.run_id for run in runs})
+    return TableSizes(number, min(times, default=None), max(times, default=None), tables)
 
 
 def _refuse_links(cares: Sequence[TableCare]) -> None:
     """Look at all tables before the first change, so that no table is changed if another is refused."""
     for care in cares:
         care.refuse_links()
+
+
+def _bytes(files: Iterable[StoredFile | LiveFile]) -> int:
+    return sum(file.size_bytes for file in files)
 
 
 def _of_log(files: Sequence[StoredFile]) -> list[StoredFile]:

@@ -2,5 +2,6 @@
 
 * `texts`: what a terminal shows, and the words that pages and terminals share.
 * `pages`: HTML.
+* `past_views`: what the commands that read tables say, as values; `values_as_rows`: values of rows, JSON of values.
 * `files`: plan.json, findings.jsonl, result.json, replicas.json, metrics.
 """

@@ -7,15 +7,17 @@ needs 25: it begins with a JVM, and reads each run's small file in a task. The a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from jobs.report.values_as_rows import columns_of, values
 from jobs.tables.table_files import delta_rs_options, hadoop_path, is_local, of_table, refuse_misread
 from schemas.rows import Row
 from schemas.tables import Column, ColumnType
 
+T = TypeVar("T")
 _TYPES = {
     "string": "VARCHAR",
     "integer": "INT",
@@ -36,12 +38,12 @@ class DeltaQuery:
     def __init__(self, uri: str, declared: Iterable[Column] = ()):
         self.uri = uri
         self._types = {column.name: column.type for column in declared}
-        self._table: Any = of_table(self.uri, self._open)
-        self._names = {field.name for field in self._table.schema().fields} if self._table is not None else set()
+        self.table: Any = of_table(self.uri, self._open)
+        self._names = {field.name for field in self.table.schema().fields} if self.table is not None else set()
 
     def exists(self) -> bool:
         """Say whether the table has a version."""
-        return self._table is not None
+        return self.table is not None
 
     def ask(self, select: Sequence[str], rest: str = "") -> list[Row]:
         """Return the rows of a SELECT on the table, which must exist. Raises TablesFailed.
@@ -50,28 +52,18 @@ class DeltaQuery:
         rest: what follows in the statement ("WHERE ... GROUP BY ...").
         """
         what = ", ".join(self._column(item) if item.isidentifier() else item for item in select)
-        return list(of_table(self.uri, lambda: self._arrow(f"SELECT {what} FROM asked {rest}").to_pylist()))
+        return list(of_table(self.uri, lambda: answer({"asked": self.table}, f"SELECT {what} FROM asked {rest}")))
 
-    def query(self, columns: Sequence[str], statement: str) -> list[Row]:
-        """Return the rows of a statement on `stored`: the table with these columns. One that is younger than the table is null.
+    def read(self, shape: type[T], rest: str = "") -> list[T]:
+        """Return rows of the table, which must exist, as values of a dataclass. Raises TablesFailed."""
+        return values(shape, self.ask(columns_of(shape), rest))
 
-        The table must exist. Raises TablesFailed.
-        """
-        sql = f"WITH stored AS (SELECT {', '.join(map(self._column, columns))} FROM asked) ({statement})"
-        return list(of_table(self.uri, lambda: self._arrow(sql).to_pylist()))
+    def stored(self) -> str:
+        """Return SQL for all declared columns of the table, registered as `asked`. One that is younger than the table is null."""
+        return ", ".join(map(self._column, self._types))
 
     def _column(self, name: str) -> str:
         return f'"{name}"' if name in self._names else f'{null(self._types.get(name, "string"))} AS "{name}"'
-
-    def _arrow(self, sql: str) -> pa.Table:
-        from deltalake import QueryBuilder
-
-        answer = QueryBuilder().register("asked", self._table).execute(sql)
-        table = pa.RecordBatchReader.from_stream(answer).read_all()  # pa.table() would import pandas
-        for index, field in enumerate(table.schema):
-            if pa.types.is_timestamp(field.type):  # µs since 1970 in UTC: what the tables hold may lie outside of datetime
-                table = table.set_column(index, field.name, table.column(index).cast(pa.int64()))
-        return table
 
     def _open(self) -> Any:
         from deltalake import DeltaTable
@@ -88,6 +80,21 @@ class DeltaQuery:
             if "scheme" in str(problem):  # of an address that delta-rs does not know at all
                 raise
             return None
+
+
+def answer(tables: Mapping[str, Any], sql: str) -> list[Row]:
+    """Return the rows of a statement on tables of delta-rs, by their names in it."""
+    from deltalake import QueryBuilder
+
+    builder = QueryBuilder()
+    for name, table in tables.items():
+        builder = builder.register(name, table)
+    found = pa.RecordBatchReader.from_stream(builder.execute(sql)).read_all()  # pa.table() would import pandas
+    for index, field in enumerate(found.schema):
+        if pa.types.is_timestamp(field.type):  # µs since 1970 in UTC: what the tables hold may lie outside of datetime
+            found = found.set_column(index, field.name, found.column(index).cast(pa.int64()))
+    rows: list[Row] = found.to_pylist()
+    return rows
 
 
 def text(value: str) -> str:

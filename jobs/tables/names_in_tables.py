@@ -8,40 +8,53 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from jobs.cli.argument_places import folder_name, last_part
+from jobs.report.past_views import KnownRun, OfRun
 from jobs.tables.delta_query import text
-from schemas.rows import Row
 from schemas.tables import NAME, RUN_ID, STORE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-COLUMNS = ("store_from", "location")  # of `runs`, besides run_id and store
+
+@dataclass(frozen=True, slots=True)
+class StoredRun(KnownRun):
+    """A row of `runs` as it is stored. month: None in tables of a version that put each run in a folder of its own."""
+
+    month: str | None
+    store_from: str | None
+    location: str | None
+
+
+R = TypeVar("R", bound=OfRun)
 
 
 class StoreNames:
-    """The stores of the rows of `runs`. rows: all of them, with run_id, store and COLUMNS."""
+    """The stores of the rows of `runs`. runs: all of them."""
 
-    def __init__(self, rows: Iterable[Any]):
+    def __init__(self, runs: Iterable[StoredRun]):
         old: list[tuple[str, str, str]] = []
         named: set[str] = set()
-        for row in rows:
-            if row["store_from"] is None:
-                if row["location"] and _is_its_folder(row["store"], row["location"]):
-                    old.append((row["run_id"], row["store"], row["location"]))
-            elif row["store_from"] == NAME:
-                named.add(row["store"])
+        for run in runs:
+            if run.store_from is None:
+                if run.location and _is_its_folder(run.store, run.location):
+                    old.append((run.run_id, run.store, run.location))
+            elif run.store_from == NAME:
+                named.add(run.store)
         self._moved = {(run_id, store): place for run_id, store, place in old if store not in named}
 
     def of(self, run_id: str, store: str) -> str:
         """Return the store of a row of any table."""
         return self._moved.get((run_id, store), store)
 
-    def named(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Return the rows, each with its store."""
-        return ({**row, "store": self.of(row["run_id"], row["store"])} for row in rows)
+    def named(self, rows: Iterable[R]) -> Iterator[R]:
+        """Return the rows of any table, each with its store."""
+        for row in rows:
+            store = self.of(row.run_id, row.store)
+            yield row if store == row.store else replace(row, store=store)
 
     def as_stored(self, store: str) -> list[str]:
         """Return the values that the store's rows may have in their column `store`."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Protocol, TypeVar
 from urllib.parse import quote
 
 from jobs.cli.argument_places import absolute, refuse_inside, refuse_inside_any, refuse_not_utf8
@@ -18,19 +20,32 @@ from jobs.cli.option_values import near
 from jobs.cli.options import Command
 from jobs.cli.stores import INDEX, RESULT
 from jobs.cli.terminal import colour_wanted
+from jobs.report.past_views import KnownRun, TrendRun, View
 from jobs.report.texts.run_words import short_names
+from jobs.report.values_as_rows import columns_of, json_text, values
 from jobs.runtime.output import OutputFailed, OutputFolder, write_local
-from jobs.tables.delta_query import DeltaQuery, one_of
-from jobs.tables.names_in_tables import COLUMNS, StoreNames
-from schemas.rows import Row
-from schemas.tables import TABLES
+from jobs.tables.delta_query import DeltaQuery, answer, one_of
+from jobs.tables.names_in_tables import StoredRun, StoreNames
+from jobs.tables.table_files import of_table
+from schemas.table_views import VIEWS
+from schemas.tables import MONTH, RUN_ID, TABLES
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
 
-SCHEMA_VERSION = 1
-_FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 and 9999, in µs
-_ALL = "SELECT * FROM known"
 _LONGEST = 64 << 20  # of a result.json, bytes: some hundred thousand stores
+
+
+class OfStore(Protocol):
+    """What has the name of its store."""
+
+    @property
+    def store(self) -> str: ...
+
+
+T = TypeVar("T")
+S = TypeVar("S", bound=OfStore)
+R = TypeVar("R", bound=KnownRun)
+V = TypeVar("V", bound=View)
 
 
 # ---- options -------------------------------------------------------------------------------------------------------
@@ -57,29 +72,14 @@ def no_arguments(command: Command) -> None:
         raise UsageError(f"{command.name} takes no argument {command.arguments[0]!r}")
 
 
-def time_of(micros: int | None) -> str | None:
-    """Return a time of the tables as JSON has it, which is ISO 8601 in UTC to the second.
-
-    A time beyond all years becomes the nearest possible one.
-    """
-    if micros is None:
-        return None
-    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=min(max(micros, _FIRST_TIME), _LAST_TIME))
-    return when.isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def micros_of(when: datetime) -> int:
-    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-
-
-def write_view(command: Command, view: Row, text_of: Callable[[Row, bool], str], stores: Iterable[str]) -> None:
+def write_view(command: Command, view: V, text_of: Callable[[V, bool], str], stores: Iterable[str | None]) -> None:
     """Write the view as JSON, or as text.
 
     text_of: makes the text of the view and of whether colours are wanted.
     stores: as `put` takes them.
     """
     text = json_text(view) if format_of(command) == "json" else text_of(view, "--out" not in command.options and colour_wanted())
-    put(command, text, sorted(set(stores)))
+    put(command, text, sorted({store or "" for store in stores}))
 
 
 def put(command: Command, text: str, stores: Sequence[str]) -> None:
@@ -103,11 +103,6 @@ def put(command: Command, text: str, stores: Sequence[str]) -> None:
         raise OutputFailed(f"--out {path}: cannot write: {getattr(problem, 'strerror', None) or problem}") from None
 
 
-def json_text(value: Row) -> str:
-    """Return JSON as the commands write it: indented, ASCII."""
-    return json.dumps(value, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
-
-
 # ---- tables --------------------------------------------------------------------------------------------------------
 
 
@@ -122,95 +117,89 @@ class History:
             raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
 
     @cached_property
-    def _known(self) -> list[Row]:
+    def _known(self) -> list[StoredRun]:
         """Return names, time and month of each row of `runs`. They are read once: each run is a file or more."""
-        return self._runs.ask(["run_id", "store", "started_at", "month", *COLUMNS])
+        return self._runs.read(StoredRun)
 
     @cached_property
     def names(self) -> StoreNames:
         """Return the names of the stores of all runs."""
         return StoreNames(self._known)
 
-    def query(
-        self,
-        name: str,
-        run_ids: Sequence[str],
-        columns: Sequence[str],
-        statement: str = _ALL,
-        stores: Sequence[str] | None = None,
-    ) -> list[Row]:
-        """Return the rows of a statement of SQL on `known`.
+    def query(self, shape: type[T], statement: str, run_ids: Sequence[str], stores: Sequence[str] | None = None) -> list[T]:
+        """Return the answer of SQL on the tables, and the views (`schemas.table_views`), that the statement names.
 
-        That is a table's rows of these runs, with run_id, store and these columns.
+        A table has the rows of these runs alone, with the stores' names and all columns of this version. No rows if there is no
+        such table yet.
 
-        columns: one that is younger than the table is null.
         run_ids: taken from `runs`.
         stores: their rows alone; None is for all stores.
         """
-        table = self._table(name)
-        if not table.exists():
+        parts: list[str] = []
+        for view, definition in reversed(VIEWS.items()):
+            if _names(view, statement + "".join(parts)):
+                parts.insert(0, f"{view} AS ({definition})")
+        tables = {name: self._table(name) for name in TABLES if _names(name, statement + "".join(parts))}
+        if not all(table.exists() for table in tables.values()):
             return []
         wanted = set(run_ids)
-        months = {row["month"] for row in self._known if row["run_id"] in wanted}
+        months = {run.month for run in self._known if run.run_id in wanted}
         of_runs = one_of("run_id", run_ids)
         if None not in months:  # so that no file of another month is opened
-            of_runs += f" AND (month IS NULL OR {one_of('month', sorted(months))})"
-        listed = ", ".join(f'"{column}"' for column in columns)
-        named = f"SELECT run_id, {self.names.sql(run_ids)} AS store, {listed} FROM stored WHERE {of_runs}"
-        known = "SELECT * FROM named" + ("" if stores is None else f" WHERE {one_of('store', stores)}")
-        statement = f"WITH named AS ({named}), known AS ({known}) ({statement})"
-        return table.query(["run_id", "store", "month", *columns], statement)
+            of_runs += f" AND (month IS NULL OR {one_of('month', sorted(filter(None, months)))})"
+        of_stores = "TRUE" if stores is None else one_of("store", stores)
+        for name, table in tables.items():
+            stored = f"SELECT * FROM (SELECT {table.stored()} FROM {name}_stored) WHERE {of_runs}"
+            named = f"SELECT * EXCEPT (store), {self.names.sql(run_ids)} AS store FROM ({stored})"
+            parts.insert(0, f"{name} AS (SELECT * FROM ({named}) WHERE {of_stores})")
+        sql = f"WITH {', '.join(parts)} ({statement})"
+        return of_table(self.uri, lambda: values(shape, answer({f"{name}_stored": t.table for name, t in tables.items()}, sql)))
 
-    def runs(self, columns: Sequence[str], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[Row]:
-        """Return rows of `runs` with started_at as µs since 1970, by store and time; each store of a run once.
+    def runs(self, shape: type[R], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[R]:
+        """Return rows of `runs` by store and time, each store of a run once.
 
         run_ids: only these runs'; None is for all.
         """
-        if columns or run_ids is not None:
-            stored = None if store is None else self.names.as_stored(store)
-            rows = self._runs.ask(["run_id", "store", "started_at", *columns], _where(run_ids, stored))
-        else:
-            rows = self._known
-        return [row for row in one_per_run(self.names.named(rows)) if store in (None, row["store"])]
+        conditions = [] if run_ids is None else [one_of("run_id", run_ids)]
+        conditions += [] if store is None else [one_of("store", self.names.as_stored(store))]
+        rows = self._runs.ask(columns_of(shape), f"WHERE {' AND '.join(conditions)}" if conditions else "")
+        return [run for run in one_per_run(self.names.named(values(shape, rows))) if store in (None, run.store)]
 
-    def runs_of(self, store: str | None, columns: Sequence[str]) -> tuple[str | None, list[Row]]:
+    def runs_of(self, store: str | None, shape: type[R]) -> tuple[str | None, list[R]]:
         """Return the store that --store means, and its rows as `runs` has them; without --store None, and all rows.
 
         Raises StoreError as `chosen_store` does.
         """
-        rows = self.runs(columns)
-        name = chosen_store((row["store"] for row in rows), store, self.uri)
-        return name, [row for row in rows if name in (None, row["store"])]
+        rows = self.runs(shape)
+        name = chosen_store((row.store for row in rows), store, self.uri)
+        return name, [row for row in rows if name in (None, row.store)]
 
     def _table(self, name: str) -> DeltaQuery:
         if name not in self._opened:
-            self._opened[name] = DeltaQuery(f"{self.uri}/{name}", TABLES[name])
+            self._opened[name] = DeltaQuery(f"{self.uri}/{name}", (RUN_ID, MONTH, *TABLES[name]))
         return self._opened[name]
 
-    def codes(self, run_ids: Sequence[str], store: str | None = None) -> list[Row]:
-        """Return the findings of these runs, summed up: run_id, store, severity, code, count, findings, file (the first)."""
-        key = ["run_id", "store", "severity", "code"]
-        sums = ['sum("count") AS "count"', "count(*) AS findings", 'min("file") AS "file"']
-        findings = self._table("findings")
-        if not findings.exists():
-            return []
-        stored = None if store is None else self.names.as_stored(store)
-        rows = findings.ask([*key, *sums], f"{_where(run_ids, stored)} GROUP BY {', '.join(key)}")
-        return [row for row in self.names.named(rows) if store in (None, row["store"])]
+
+def _names(table: str, statement: str) -> bool:
+    return re.search(rf"\b{table}\b", statement) is not None
 
 
-def _where(run_ids: Sequence[str] | None, stores: Sequence[str] | None) -> str:
-    conditions = [] if run_ids is None else [one_of("run_id", run_ids)]
-    conditions += [] if stores is None else [one_of("store", stores)]
-    return f"WHERE {' AND '.join(conditions)}" if conditions else ""
-
-
-def one_per_run(rows: Iterable[Row]) -> list[Row]:
+def one_per_run(runs: Iterable[R]) -> list[R]:
     """Return the rows with each store of a run once, by store and time. The newest row counts if writers met."""
-    kept: dict[tuple[str, str], Row] = {}
-    for row in sorted(rows, key=lambda row: row["started_at"] or 0):
-        kept[row["run_id"], row["store"]] = row
-    return sorted(kept.values(), key=lambda row: (row["store"], row["started_at"] or 0, row["run_id"]))
+    kept = {(run.run_id, run.store): run for run in sorted(runs, key=began)}
+    return sorted(kept.values(), key=lambda run: (run.store, began(run), run.run_id))
+
+
+def began(run: KnownRun) -> int:
+    return run.started_at or 0
+
+
+def by_store(rows: Iterable[S]) -> defaultdict[str, list[S]]:
+    """Return the rows of each store, in their order."""
+    found: defaultdict[str, list[S]] = defaultdict(list)
+    for row in rows:
+        found[row.store].append(row)
+    return found
 
 
 def chosen_store(names: Iterable[str], store: str | None, where: str) -> str | None:
@@ -235,17 +224,16 @@ class Pages:
     def __init__(self) -> None:
         self._runs: dict[str, str | None] = {}  # --out -> the run whose results are there
 
-    def index_of(self, run: Row) -> str | None:
+    def index_of(self, run_id: str, out: str | None) -> str | None:
         """Return the path of the run's index.html; None if it does not exist any more, or not on this machine."""
-        return self._page(run, INDEX)
+        return self._page(run_id, out, INDEX)
 
-    def page_of(self, run: Row) -> str | None:
-        """Return the path of the page of a store in a run. run: its row of `runs`, with run_id, store, folder and out."""
-        return self._page(run, f"{run.get('folder') or run['store']}/report.html")
+    def page_of(self, run: TrendRun) -> str | None:
+        """Return the path of the page of a store in a run."""
+        return self._page(run.run_id, run.out, f"{run.folder or run.store}/report.html")
 
-    def _page(self, run: Row, name: str) -> str | None:
-        out = run.get("out")
-        if not out or not out.startswith("/") or run["run_id"] != self._run_in(out):
+    def _page(self, run_id: str, out: str | None, name: str) -> str | None:
+        if not out or not out.startswith("/") or run_id != self._run_in(out):
             return None
         path = f"{out}/{name}"
         return path if os.path.isfile(path) else None

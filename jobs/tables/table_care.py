@@ -15,7 +15,6 @@ import os
 import random
 import stat
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,10 +23,12 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from jobs.report.past_views import KnownRun
 from jobs.runtime.faults import reason
 from jobs.runtime.remote_files import HdfsFiles, S3Files
 from jobs.tables.delta_query import DeltaQuery, one_of
 from jobs.tables.delta_rs_log import DeltaRsLog, no_cleaning, panics_as_errors
+from jobs.tables.past_runs import began, by_store
 from jobs.tables.table_files import (
     LiveFile,
     TablesFailed,
@@ -38,7 +39,6 @@ from jobs.tables.table_files import (
     refuse_links,
     refuse_misread,
 )
-from schemas.rows import Row
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
 from store_io.base.paths import is_hdfs, is_s3
 
@@ -363,7 +363,15 @@ def table_folder(uri: str) -> TableFolder:
 
 # ---- the runs that stay --------------------------------------------------------------------------------------------
 
-COLUMNS = ("level", "log_end", "messages", "month")
+
+@dataclass(frozen=True, slots=True)
+class KeptRun(KnownRun):
+    """A row of `runs`, by which is chosen what stays."""
+
+    level: str | None
+    log_end: int | None
+    messages: int | None
+    month: str | None
 
 
 @dataclass(frozen=True)
@@ -378,59 +386,48 @@ class Choice:
     needed: tuple[str, ...]
 
 
-def choose(rows: Sequence[Row], keep_since: int | None, keep_runs: int | None) -> Choice:
+def choose(runs: Sequence[KeptRun], keep_since: int | None, keep_runs: int | None) -> Choice:
     """Choose the runs that a pruning takes out.
 
-    rows: of `runs`, a row for each store of each run, with COLUMNS.
+    runs: a value for each store of each run.
     keep_since: µs since 1970; runs that began then or later stay.
     keep_runs: the number of newest runs of each store that stay.
     A run stays if one of the two keeps it. A run goes as a whole: it stays as long as one of its stores needs it.
     """
-    by_store: defaultdict[str, list[Row]] = defaultdict(list)
-    began: dict[str, int] = {}
-    for row in sorted(rows, key=_began):
-        by_store[row["store"]].append(row)
-        began[row["run_id"]] = max(_began(row), began.get(row["run_id"], 0))
+    times: dict[str, int] = {}
+    for run in runs:
+        times[run.run_id] = max(began(run), times.get(run.run_id, 0))
     wanted: set[str] = set()
     needed: set[str] = set()
-    for own in by_store.values():
+    for own in by_store(sorted(runs, key=began)).values():
         if keep_since is not None:
-            wanted |= {row["run_id"] for row in own if _began(row) >= keep_since}
+            wanted |= {run.run_id for run in own if began(run) >= keep_since}
         if keep_runs is not None:
-            wanted |= {row["run_id"] for row in own[-keep_runs:]}
+            wanted |= {run.run_id for run in own[-keep_runs:]}
         needed |= _needed(own)
-    in_time = sorted(began, key=lambda run_id: (began[run_id], run_id))
+    in_time = sorted(times, key=lambda run_id: (times[run_id], run_id))
     gone = tuple(run_id for run_id in in_time if run_id not in wanted | needed)
     return Choice(gone, tuple(run_id for run_id in in_time if run_id in needed - wanted))
 
 
-def _needed(rows: Sequence[Row]) -> set[str]:
+def _needed(runs: Sequence[KeptRun]) -> set[str]:
     """Return the runs that one store needs.
 
     They are its latest run, which `report` shows; the latest full one, from which an audit takes segments that have not changed;
     and the one that saw its log reach furthest, by which an audit notices that messages are gone.
-    rows: the store's, by time.
+    runs: the store's, by time.
     """
-    found = {rows[-1]["run_id"]}
-    full = [row for row in rows if row.get("level") != "quick"]
-    if full:
-        found.add(full[-1]["run_id"])
-    filled = [row for row in rows if row.get("messages")]
-    if filled:
-        found.add(max(reversed(filled), key=_reach)["run_id"])
-    return found
+    full = [run for run in runs if run.level != "quick"][-1:]
+    furthest = max((run for run in reversed(runs) if run.messages), key=_reach, default=runs[-1])
+    return {run.run_id for run in (runs[-1], *full, furthest)}
 
 
-def _reach(row: Row) -> tuple[int, bool]:
-    return -1 if row["log_end"] is None else row["log_end"], row.get("level") != "quick"
+def _reach(run: KeptRun) -> tuple[int, bool]:
+    return -1 if run.log_end is None else run.log_end, run.level != "quick"
 
 
-def months_gone(rows: Sequence[Row], gone: Sequence[str]) -> list[str]:
-    """Return months of which every run goes. A row without a month makes none."""
+def months_gone(runs: Sequence[KeptRun], gone: Sequence[str]) -> list[str]:
+    """Return months of which every run goes. A run without a month makes none."""
     going = set(gone)
-    stays = {row["month"] for row in rows if row["run_id"] not in going}
-    return sorted({row["month"] for row in rows if row["month"]} - stays)
-
-
-def _began(row: Row) -> int:
-    return row["started_at"] or 0
+    stays = {run.month for run in runs if run.run_id not in going}
+    return sorted({run.month for run in runs if run.month} - stays)

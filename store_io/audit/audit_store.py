@@ -25,7 +25,7 @@ from store_io.broker.releases import BrokerRules
 from store_io.checks.all_checks import run_checks
 from store_io.checks.broker_start import broker_findings
 from store_io.checks.changed_bytes import FirstRead, Seen, changed_findings, first_reads
-from store_io.checks.emptied import shows_a_store, shrunk_findings
+from store_io.checks.emptied import Begins, shows_a_store, shrunk_findings
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
@@ -175,13 +175,11 @@ class StoreAudit:
 
     # ---- what follows ----------------------------------------------------------------------------------------------
 
-    def hold_against(
-        self, furthest: FurthestRun | None, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]
-    ) -> None:
+    def hold_against(self, furthest: FurthestRun | None, named: bool, begins_before: Callable[[FurthestRun], Begins]) -> None:
         """Add the findings of a copy that has less than an earlier audit of the same store saw. See `shrunk_findings`."""
         self.furthest = furthest
         if not self.failed:
-            self.findings += shrunk_findings(self.evidence, furthest, named, segments_before)
+            self.findings += shrunk_findings(self.evidence, furthest, named, begins_before)
 
     def hold_bytes_against(self, seen: Seen, named: bool) -> None:
         """Add the findings of segments whose bytes changed under the same time. See `changed_bytes`."""

@@ -11,18 +11,33 @@ last run, as a repair keeps the times of the files that it writes; another store
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas.finding_codes import Code
-from schemas.rows import EXTENT_DAMAGED, AuditOutcome, Finding, Row, SegmentSummary
+from schemas.rows import EXTENT_DAMAGED, AuditOutcome, Finding, SegmentSummary
 from store_io.base.wording import count_text
 from store_io.model.evidence import Evidence
 
-COLUMNS = (
-    "store", "file", "base_offset", "modified_ns", "digest", "verified_run", "findings", "problem", "messages", "damaged_bytes",
-    "first_store_time_ms", "first_run", "first_digest",
-)  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class SegmentRow:
+    """What one run's row of `segments` says, by its columns."""
+
+    run_id: str
+    store: str
+    file: str
+    base_offset: int
+    modified_ns: int | None
+    digest: str | None
+    verified_run: str | None
+    findings: int | None
+    problem: str | None
+    messages: int | None
+    damaged_bytes: int | None
+    first_store_time_ms: int | None
+    first_run: str | None
+    first_digest: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +66,20 @@ class SeenSegment:
 Seen = Mapping[str, SeenSegment]  # by path
 
 
-def seen_segments(rows: Iterable[Row]) -> dict[str, SeenSegment]:
+def seen_segments(rows: Sequence[SegmentRow]) -> dict[str, SeenSegment]:
     """Return what one run's rows of `segments`, of one store, say."""
-    rows = list(rows)
-    last = max((row["base_offset"] for row in rows if row["messages"]), default=-1)
-    return {row["file"]: _seen(row, row["base_offset"] < last) for row in rows}
+    last = max((row.base_offset for row in rows if row.messages), default=-1)
+    return {row.file: _seen(row, row.base_offset < last) for row in rows}
 
 
-def _seen(row: Row, closed: bool) -> SeenSegment:
-    digest = "" if row["problem"] else row["digest"] or ""
+def _seen(row: SegmentRow, closed: bool) -> SeenSegment:
+    digest = "" if row.problem else row.digest or ""
     first = None
-    if row["first_run"]:
-        first = FirstRead(row["first_run"], row["first_digest"])
-    elif closed and digest and not row["findings"]:
-        first = FirstRead(row["verified_run"] or row["run_id"], digest)
-    return SeenSegment(row["modified_ns"] or 0, digest, bool(row["damaged_bytes"]), row["first_store_time_ms"] or 0, first)
+    if row.first_run:
+        first = FirstRead(row.first_run, row.first_digest or "")
+    elif closed and digest and not row.findings:
+        first = FirstRead(row.verified_run or row.run_id, digest)
+    return SeenSegment(row.modified_ns or 0, digest, bool(row.damaged_bytes), row.first_store_time_ms or 0, first)
 
 
 def first_reads(evidence: Evidence, seen: Seen, named: bool) -> dict[str, FirstRead]:

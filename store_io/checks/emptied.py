@@ -20,12 +20,12 @@ the log reach furthest, not with the last one: else the second audit of an empti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, Code
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, AuditOutcome, Finding, FurthestRun, Row, SegmentSummary, StoreFile
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, AuditOutcome, Finding, FurthestRun, SegmentSummary, StoreFile
 from schemas.severity_cases import Case, severity_in
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, TIMER_LOG
 from store_io.base.wording import count_text
@@ -106,21 +106,24 @@ def _offsets_read(config: StoreConfig) -> Iterator[str]:
             yield f"{beyond:,} offset{' is' if beyond == 1 else 's are'} above 0 in {file}"
 
 
+Begins = Mapping[str, int | None]  # path -> the earliest store time in a segment with messages, ms
+
+
 def shrunk_findings(
-    evidence: Evidence, furthest: FurthestRun | None, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]
+    evidence: Evidence, furthest: FurthestRun | None, named: bool, begins_before: Callable[[FurthestRun], Begins]
 ) -> list[Finding]:
     """Return the finding on a copy that lacks messages which the `furthest` run saw; none for any other.
 
     named: a person gave both the same name, so both are of one broker. Without that the two are held to be of one log if the copy
     is empty, or a segment of both begins alike; else the finding is a note, as another store may have lain there.
-    segments_before: the earlier run's rows of `segments` of this store; asked for only if they matter.
+    begins_before: what the earlier run says of the segments; asked for only if that matters.
     """
     if furthest is None or not evidence.end_is_known or holds_unread(evidence) or _is_another_folder(evidence, furthest):
         return []
     end = log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED))
     if end is not None and (furthest.log_end is None or end >= furthest.log_end):
         return []
-    same = named or end is None or _same_segment(evidence.segments, segments_before(furthest))
+    same = named or end is None or _same_segment(evidence.segments, begins_before(furthest))
     until = f"messages up to physical offset {furthest.log_end}" if furthest.log_end is not None else "messages"
     here = "no message" if end is None else f"messages up to physical offset {end}"
     now = "this copy holds none" if end is None else f"this copy's log ends at {end:,}"
@@ -185,7 +188,6 @@ def _seen(furthest: FurthestRun) -> str:
     return f"the audit of {furthest.started_at} UTC (run {furthest.run_id}) saw {count_text(furthest.messages, 'message')}{until}"
 
 
-def _same_segment(now: Sequence[SegmentSummary], before: Sequence[Row]) -> bool:
+def _same_segment(now: Sequence[SegmentSummary], first: Begins) -> bool:
     """Say whether two audits have a segment in common: the same file, with messages whose earliest store time is the same."""
-    first = {row["file"]: row["first_store_time_ms"] for row in before if row["messages"]}
     return any(segment.first_store_time and first.get(segment.path) == segment.first_store_time for segment in now)

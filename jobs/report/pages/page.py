@@ -22,6 +22,7 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from jobs.report.texts.finding_words import all_codes
+from jobs.report.texts.history_text import when_text
 from jobs.report.texts.safety_text import SHAPE_OF
 from jobs.report.texts.text import bytes_text, count_text, name_text, printable, seconds_text, span_text
 from schemas.rows import LOSS, NOTE, REBUILDABLE
@@ -90,7 +91,7 @@ def _environment() -> Environment:
         "bytes": bytes_text,
         "seconds": seconds_text,
         "whole": whole,
-        "moment": lambda text: "never" if text is None else text.replace("T", " ").rstrip("Z"),
+        "moment": when_text,
         "mark": lambda head: _MARKS.get(head[0], ""),
         "unmarked": lambda head: head.lstrip("#~+"),
     }

@@ -5,40 +5,27 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
 
 import pytest
 
 from jobs.commands import fleet
+from jobs.report.past_views import CodeCount, NotSeen
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.safety_text import judge
+from jobs.report.values_as_rows import as_json, json_text, micros_of
 from jobs.tables import past_runs
-from jobs.tables.delta_tables import run_rows
-from schemas.rows import DEFAULT, AuditOutcome, Row
+from schemas.rows import DEFAULT, AuditOutcome
 from store_io.outcome.safety import Safety
 from tests.support.handmade import samples
-from tests.support.handmade.history_rows import DAY, T0, run_row, view_of
+from tests.support.handmade.history_rows import DAY, T0, kept, run_row, view_of
 
 
-class SettingsOfRuns:
-    """A history of which only settings are asked."""
-
-    def runs(self, columns: list[str], run_ids: list[str]) -> list[Row]:
-        assert (columns, run_ids) == (["settings"], ["r2"])
-        named = [{"key": "brokerId", "value": "1"}, {"key": "brokerName", "value": "broker-a"}]
-        return [
-            {"run_id": "r2", "store": "store", "settings": named},
-            {"run_id": "r2", "store": "data", "settings": None},
-            {"run_id": "r2", "store": "store-2", "settings": named},  # its latest run is another
-        ]
-
-
-def test_brokers_names_are_those_of_the_latest_runs() -> None:
-    history = cast(past_runs.History, SettingsOfRuns())
-    assert fleet._broker_names(history, {"store": "r2", "data": "r2"}) == {("r2", "store"): "broker-a"}
-    assert fleet._broker_names(history, {}) == {}
-    (store,) = view_of([run_row("store", 2, safety="safe", broker_name="broker-a")])["stores"]
-    assert store["broker_name"] == "broker-a" and "broker_name" not in store["latest"]
+def test_a_broker_name_is_shown_for_a_name_that_says_nothing() -> None:
+    named = {"brokerId": "1", "brokerName": "broker-a"}
+    runs = [run_row("store", 1, settings=named), run_row("data", 1, settings={}), run_row("mine", 1, settings=named)]
+    view = view_of(runs)
+    assert {store.store: store.broker_name for store in view.stores} == {"store": "broker-a", "data": None, "mine": None}
+    assert "settings" not in json_text(view)
 
 
 def test_the_unsafe_copies_come_first() -> None:
@@ -57,7 +44,7 @@ def test_the_unsafe_copies_come_first() -> None:
         run_row("new", 2, messages=0, notes=1, safety="empty"),
     ]
     codes = [
-        {"store": "lost-300", "run_id": "r2", "severity": s, "code": c, "count": n, "findings": 1, "file": "f"}
+        CodeCount("lost-300", s, c, n, 1, "f")
         for s, c, n in [
             ("note", "n", 900),
             ("rebuildable", "b", 40),
@@ -66,34 +53,34 @@ def test_the_unsafe_copies_come_first() -> None:
             ("loss", "d", 2),
         ]
     ] + [
-        {"store": store, "run_id": "r2", "severity": severity, "code": code, "count": 1, "findings": 1, "file": "commitlog"}
+        CodeCount(store, severity, code, 1, 1, "commitlog")
         for store, severity, code in (("wiped", "loss", "commitlog_emptied"), ("new", "note", "commitlog_empty"))
     ]
-    view = view_of(rows, codes, {"old": T0 - DAY}, datetime(2026, 11, 18, tzinfo=UTC))
-    assert [(s["store"], s["safety"]) for s in view["stores"]] == [
+    view = view_of(rows, codes, {"old": T0 - DAY}, micros_of(datetime(2026, 11, 18, tzinfo=UTC)))
+    assert [(s.store, s.safety) for s in view.stores] == [
         ("lost-300", "stop"), ("lost-12", "stop"), ("wiped", "gone"), ("hurt", "care"), ("unread", "unknown"),
         ("stuck", "refuses"), ("behind", "rebuild"), ("split", "diverged"), ("slave", "lacks"), ("new", "empty"),
         ("calm", "safe"),
     ]  # fmt: skip
-    assert view["stores"][0]["why"] == "d 2, a 1, c 41 and 1 more"
-    assert view["stores"][5]["why"] == "no file of 0 bytes"
-    assert view["totals"] == {
+    assert view.stores[0].why == "d 2, a 1, c 41 and 1 more"
+    assert view.stores[5].why == "no file of 0 bytes"
+    assert view.totals == {
         "stores": 11, "stop": 2, "gone": 1, "unknown": 1, "refuses": 1, "diverged": 1, "lacks": 1, "care": 1, "rebuild": 1,
         "empty": 1, "safe": 1, "unsafe": 4, "lost_messages": 312, "lost_bytes": 0, "lost_timers": 0,
     }  # fmt: skip
-    assert [run["exit_code"] for run in view["stores"][-1]["trend"]] == [20, 0]
-    assert (view["runs"], view["not_audited_since"]) == (2, [{"store": "old", "name": "old", "last": "2026-11-17T11:06:40Z"}])
+    assert [run.exit_code for run in view.stores[-1].trend] == [20, 0]
+    assert (view.runs, view.not_audited_since) == (2, [NotSeen("old", "old", T0 - DAY)])
     text = fleet_text(view)
     assert "\x1b" not in text and text.count("\n") == 11 + 4
     assert text.splitlines()[1].split()[:7] == ["20", "lost-300", "-", "do", "not", "start", "300"]
     assert "not audited since then: old (last 2026-11-17 11:06:40 UTC)" in text
     assert "\x1b[31m" in fleet_text(view, colour=True)
-    json.loads(past_runs.json_text(view))
+    json.loads(json_text(view))
 
 
 def test_a_run_that_stands_twice_counts_once() -> None:
     """Two writers with one run id that met: the newer rows are the run."""
-    older, newer = run_row("a", 1, 20), {**run_row("a", 1, 0), "started_at": T0 + DAY + 5}
+    older, newer = run_row("a", 1, 20), replace(run_row("a", 1, 0), started_at=T0 + DAY + 5)
     assert past_runs.one_per_run([newer, older]) == [newer]
 
 
@@ -107,8 +94,7 @@ def test_safety_is_what_the_reports_of_single_stores_say() -> None:
     outcomes += [written_by_another_release(make()) for make in made]
     outcomes += [replace(samples.empty(), counts={"note": 1, "rebuildable": 1})]
     for outcome in outcomes:
-        (row,) = run_rows(samples.RUN, [outcome])["runs"]
-        assert fleet.safety_of(row) == judge(outcome).kind, outcome.name
+        assert fleet.safety_of(kept(outcome, outcome.name)) == judge(outcome).kind, outcome.name
     assert {judge(outcome).kind for outcome in outcomes} == set(Safety) - {Safety.REBUILD}
 
 
@@ -122,11 +108,11 @@ def test_the_answer_and_its_steps_are_shown_as_the_run_kept_them() -> None:
         run_row("old", 2, safety="safe"),
     ]
     view = view_of(rows)
-    assert [(s["answer"], s["steps"]) for s in view["stores"]] == [("copy_again", ["stop", "copy", "start"]), (None, None)]
-    assert all(key not in store["latest"] for store in view["stores"] for key in ("answer", "steps"))
+    assert [(s.answer, s.steps) for s in view.stores] == [("copy_again", ["stop", "copy", "start"]), (None, None)]
+    assert all(key not in as_json(store.latest) for store in view.stores for key in ("answer", "steps"))
     head, first, second = (line.split() for line in fleet_text(view).splitlines()[:3])
     assert (head[2], first[2], second[2]) == ("answer", "copy_again", "-")
-    assert json.loads(past_runs.json_text(view))["stores"][0]["answer"] == "copy_again"
+    assert json.loads(json_text(view))["stores"][0]["answer"] == "copy_again"
 
 
 @pytest.mark.parametrize(
@@ -140,10 +126,8 @@ def test_the_answer_and_its_steps_are_shown_as_the_run_kept_them() -> None:
     ids=["clean", "already-damaged", "damaged", "empty"],
 )
 def test_what_is_assumed_reaches_the_report(outcome: AuditOutcome, safety: str) -> None:
-    (row,) = run_rows(samples.RUN, [outcome])["runs"]
-    columns = {name: row.get(name) for name in fleet.COLUMNS}
-    (store,) = view_of([{**columns, "run_id": "r1", "store": outcome.name, "started_at": T0}])["stores"]
-    assert store["safety"] == safety == judge(outcome).kind
+    (store,) = view_of([kept(outcome, outcome.name)]).stores
+    assert store.safety == safety == judge(outcome).kind
 
 
 def test_a_run_that_kept_no_safety_is_not_called_safe() -> None:
@@ -153,5 +137,5 @@ def test_a_run_that_kept_no_safety_is_not_called_safe() -> None:
         run_row("later", 2, safety="of a later version"),
     ]
     view = view_of(rows)
-    assert {s["store"]: s["safety"] for s in view["stores"]} == {"calm": "unknown", "lost": "stop", "later": "unknown"}
+    assert {s.store: s.safety for s in view.stores} == {"calm": "unknown", "lost": "stop", "later": "unknown"}
     assert "not known" in fleet_text(view)

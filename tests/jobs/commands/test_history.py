@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from jobs.commands import difference
 from jobs.commands.coverage import read_coverage
 from jobs.commands.difference import read_difference
 from jobs.commands.fleet import read_fleet
+from jobs.report.values_as_rows import time_of
 from jobs.runtime import session
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import Tables
@@ -107,40 +108,41 @@ def history(tables: str) -> History:
 
 def test_the_latest_run_of_each_store_counts(history: History) -> None:
     view = read_fleet(history, NOW)
-    assert [(s["store"], s["latest"]["run_id"], s["safety"], s["runs"]) for s in view["stores"]] == [
+    assert [(s.store, s.latest.run_id, s.safety, s.runs) for s in view.stores] == [
         ("a", "r4", "unknown", 4), ("b", "r4", "safe", 3), ("old", "r1", "safe", 1),
     ]  # fmt: skip
-    assert [(run["run_id"], run["exit_code"]) for run in view["stores"][0]["trend"]] == [
+    assert [(run.run_id, run.exit_code) for run in view.stores[0].trend] == [
         ("r1", 0),
         ("r2", 0),
         ("r3", 20),
         ("r4", 3),
     ]
-    assert [store["latest"]["codes"] for store in view["stores"]] == [[], [], []]
-    assert view["stores"][0]["age_seconds"] == 86_400 and view["runs"] == 4
+    assert [store.latest.codes for store in view.stores] == [[], [], []]
+    assert view.stores[0].age_seconds == 86_400 and view.runs == 4
     view = read_fleet(history, NOW, store="a", trend_runs=2)
-    assert [(s["runs"], [run["run_id"] for run in s["trend"]]) for s in view["stores"]] == [(4, ["r3", "r4"])]
+    assert [(s.runs, [run.run_id for run in s.trend]) for s in view.stores] == [(4, ["r3", "r4"])]
     view = read_fleet(history, NOW, NOW - timedelta(days=7))
-    assert [s["store"] for s in view["stores"]] == ["a", "b"]
-    assert view["not_audited_since"] == [{"store": "old", "name": "old", "last": "2026-10-22T08:00:00Z"}]
+    assert [s.store for s in view.stores] == ["a", "b"]
+    assert [(gone.store, time_of(gone.last)) for gone in view.not_audited_since] == [("old", "2026-10-22T08:00:00Z")]
     with pytest.raises(StoreError, match=r"^no run since 2026-11-21T07:59:00Z in "):
         read_fleet(history, NOW, NOW - timedelta(minutes=1))
 
 
 def test_the_difference_of_two_runs(history: History) -> None:
     view = read_difference(history, "r2", "r3")
-    assert view["exit_code"] == 20 and [s["store"] for s in view["stores"]] == ["a", "b"]
-    a, b = view["stores"]
-    assert [(f["start"], f["count"], f["message"], f["bytes_changed"]) for f in a["new"]] == [
+    assert view.exit_code == 20 and [s.store for s in view.stores] == ["a", "b"]
+    a, b = view.stores
+    assert [(f.start, f.count, f.message, f.bytes_changed) for f in a.new] == [
         (0, 2, "damaged", None), (50, 1, "damaged", None),
     ]  # fmt: skip
-    assert ([row["file"] for row in a["commitlog"]["changed"]], a["commitlog"]["not_compared"]["files"]) == (
+    assert a.commitlog and a.queues
+    assert ([row.file for row in a.commitlog.compared.changed], a.commitlog.compared.not_compared.files) == (
         [f"commitlog/{1024:020}"],
         1,
     )
-    assert [row["file"] for row in a["queues"]["changed"]] == ["consumequeue/t/0/0"]
-    assert (b["code"], b["new"], b["grown"], b["fixed"]) == (0, [], [], [])
-    assert b["persisting"] == [{"severity": "loss", "code": "commitlog_damaged", "findings": 1, "count": 1}]
+    assert [row.file for row in a.queues.compared.changed] == ["consumequeue/t/0/0"]
+    assert (b.code, b.new, b.grown, b.fixed) == (0, [], [], [])
+    assert [(one.severity, one.code, one.findings, one.count) for one in b.persisting] == [("loss", "commitlog_damaged", 1, 1)]
 
 
 def test_a_severity_of_a_later_version_counts_as_the_most_severe(spark_session: session.Session, tmp_path: Path) -> None:
@@ -149,21 +151,21 @@ def test_a_severity_of_a_later_version_counts_as_the_most_severe(spark_session: 
         info = replace(samples.RUN, run_id=f"r{number}", started_at=NOW - timedelta(days=2 - number))
         written.write_run(info, [outcome("a", 20, findings)])
     view = read_difference(History(str(tmp_path)), "r0", "r1")
-    assert view["exit_code"] == 20 and [f["severity"] for f in view["stores"][0]["grown"]] == ["critical"]
+    assert view.exit_code == 20 and [f.severity for f in view.stores[0].grown] == ["critical"]
 
 
 def test_a_difference_of_one_store_and_of_runs_that_are_not_there(history: History) -> None:
-    (b,) = read_difference(history, "r3", "r4", "b")["stores"]
-    assert (b["code"], len(b["fixed"]), b["persisting"]) == (0, 1, [])
+    (b,) = read_difference(history, "r3", "r4", "b").stores
+    assert (b.code, len(b.fixed), b.persisting) == (0, 1, [])
     with pytest.raises(StoreError, match=r"^run 'r5': no such run in .*, or it was stopped before it was whole"):
         read_difference(history, "r1", "r5")
 
 
 def test_coverage_over_runs(history: History) -> None:
     view = read_coverage(history, NOW, NOW - timedelta(days=3, hours=1), "a")
-    assert (view["stores"][0]["runs_within"], view["fraction"]) == (3, 1.0)
+    assert (view.stores[0].runs_within, view.fraction) == (3, 1.0)
     view = read_coverage(history, NOW, NOW - timedelta(hours=1))
-    assert (view["fraction"], [s["least_recently"][0]["verified"] for s in view["stores"]]) == (
+    assert (view.fraction, [time_of(s.least_recently[0].verified) for s in view.stores]) == (
         0.0, ["2026-11-20T08:00:00Z", "2026-11-20T08:00:00Z", "2026-10-22T08:00:00Z"],
     )  # fmt: skip
 
@@ -171,13 +173,13 @@ def test_coverage_over_runs(history: History) -> None:
 def test_a_difference_compares_few_findings_at_once(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read_difference(history, "r2", "r3")
     asked: list[list[str]] = []
-    real = difference._findings
-    monkeypatch.setattr(difference, "_findings", lambda *words: asked.append(words[3]) or real(*words))
+    real = difference._compared
+    monkeypatch.setattr(difference, "_compared", lambda *words: asked.append(words[3]) or real(*words))
     monkeypatch.setattr(difference, "FINDINGS_AT_ONCE", 3)
     assert read_difference(history, "r2", "r3") == whole
     assert asked == [["a"], ["b"]]  # a has 2 findings, b 2
-    of_b = read_difference(history, "r2", "r3", stores={"b"})["stores"]
-    assert of_b == [store for store in whole["stores"] if store["store"] == "b"] and asked[2:] == [["b"]]
+    of_b = read_difference(history, "r2", "r3", stores={"b"}).stores
+    assert of_b == [store for store in whole.stores if store.store == "b"] and asked[2:] == [["b"]]
 
 
 @pytest.mark.parametrize("name", ("runs", "findings", "segments", "index_files", "queues"))
@@ -192,10 +194,12 @@ def test_a_table_without_todays_columns(history: History, tables: str, tmp_path:
             (tmp_path / other).symlink_to(Path(tables) / other)
     younger = [column.name for column in TABLES[name] if column.name not in every]
     older = History(str(tmp_path))
-    rows = older.query(name, ["r3"], younger)
-    assert len(rows) == len(history.query(name, ["r3"], [])) and all(row[column] is None for row in rows for column in younger)
-    assert [store["store"] for store in read_difference(older, "r2", "r3")["stores"]] == ["a", "b"]
-    assert len(read_coverage(older, NOW, NOW - timedelta(days=7))["stores"]) == 3
+    listed = ", ".join(f'"{column}"' for column in younger)
+    rows = older.query(make_dataclass("Younger", younger), f"SELECT {listed} FROM {name}", ["r3"])
+    counted = history.query(make_dataclass("Counted", ["n"]), f"SELECT count(*) AS n FROM {name}", ["r3"])
+    assert len(rows) == counted[0].n and all(getattr(row, column) is None for row in rows for column in younger)
+    assert [store.store for store in read_difference(older, "r2", "r3").stores] == ["a", "b"]
+    assert len(read_coverage(older, NOW, NOW - timedelta(days=7)).stores) == 3
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def test_what_the_commands_write(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setattr("jobs.runtime.session.start", no_spark)
     for command in (difference, coverage, fleet):
         monkeypatch.setattr(command, "History", lambda uri: uri)
-    view = diff(A, B, [place(0, 1, None, 1, "rebuildable")])
+    view = diff(A, B, place(0, 1, None, 1, "rebuildable"))
     monkeypatch.setattr(difference, "read_difference", lambda *words: asked.append(words) or view)
     assert entry.main(["diff", "r1", "r2", "--tables", "/t", "--store", "s"]) == 10
     assert asked == [("/t", "r1", "r2", "s")] and capsys.readouterr().out == difference_text(view)

@@ -46,13 +46,13 @@ def runs_in(place: Path, name: str) -> list[str]:
 def test_they_are_read(first: Path) -> None:
     assert DeltaTable(first / "runs").metadata().partition_columns == [RUN_ID.name]
     view = fleet.read_fleet(History(str(first)), NOW)
-    assert [(store["name"], store["latest"]["exit_code"], store["runs"], store["safety"]) for store in view["stores"]] == [
+    assert [(store.name, store.latest.exit_code, store.runs, store.safety) for store in view.stores] == [
         ("b", 10, 2, "unknown"),
         ("a", 0, 2, "unknown"),
     ]
-    assert {(store["answer"], store["steps"]) for store in view["stores"]} == {(None, None)}
-    assert [store["store"] for store in view["stores"]] == ["/copies/b", "/copies/a"]  # folders' names: nobody named them
-    assert view["stores"][0]["latest"]["codes"][0]["code"] == "queue_entry_wrong"
+    assert {(store.answer, store.steps) for store in view.stores} == {(None, None)}
+    assert [store.store for store in view.stores] == ["/copies/b", "/copies/a"]  # folders' names: nobody named them
+    assert view.stores[0].latest.codes[0].code == "queue_entry_wrong"
     log = DeltaLog(NO_SESSION, f"file:{first}/runs", TABLES["runs"])
     assert {row["log_end"] for row in log.rows(["log_end", "messages"])} == {None}  # a column that came later
     assert sorted(row["messages"] for row in log.rows(["messages"], "first-2")) == [18, 18]
@@ -69,21 +69,19 @@ def test_they_are_appended_compacted_and_pruned(first: Path) -> None:
     comments = {field.name: field.metadata["comment"] for field in table.schema().fields}
     assert comments == {column.name: column.comment for column in (*TABLES["runs"], RUN_ID)}
     view = fleet.read_fleet(History(str(first)), NOW)  # a person has given `a` its name by now
-    assert sorted((store["store"], store["runs"]) for store in view["stores"]) == [("/copies/b", 1), ("a", 3), ("calm", 2)]
-    assert {store["store"]: (store["answer"], store["steps"]) for store in view["stores"]} == {
+    assert sorted((store.store, store.runs) for store in view.stores) == [("/copies/b", 1), ("a", 3), ("calm", 2)]
+    assert {store.store: (store.answer, store.steps) for store in view.stores} == {
         "/copies/b": (None, None), "a": ("repair", ["other", "repair", "start", "check"]), "calm": ("start", ["start"]),
     }  # fmt: skip
     rows = DeltaQuery(f"{first}/runs").ask(["run_id", "store", "verdict", "safety"], "ORDER BY run_id, store")
     view = tables_command.compact(tables_under(str(first)))
-    assert all(row["files"][1] <= 1 for row in view["by_table"])
+    assert all(row.files[1] <= 1 for row in view.by_table)
     assert DeltaTable(first / "runs").metadata().partition_columns == [MONTH.name]
     assert DeltaQuery(f"{first}/runs").ask(["run_id", "store", "verdict", "safety"], "ORDER BY run_id, store") == rows
     append(first, "later")
     since = int(datetime(2026, 11, 10, tzinfo=UTC).timestamp() * 1e6)
     view = tables_command.prune(tables_under(str(first)), since, None, NOW)
-    assert [run["run_id"] for run in view["gone"]] == [] and [run["run_id"] for run in view["needed"]] == [
-        "first-1"
-    ]  # b's latest
+    assert [run.run_id for run in view.gone] == [] and [run.run_id for run in view.needed] == ["first-1"]  # b's latest
     append(first, "first-1")
     assert runs_in(first, "segments") == runs_in(first, "runs") == ["first-1", "first-2", "later", "now"]
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.tables.table_care import choose, months_gone
-from schemas.rows import Row
+from jobs.tables.table_care import KeptRun, choose, months_gone
 
 DAY = 86_400_000_000
 
 
-def row(run: int, store: str = "a", **more: Any) -> Row:
+def row(run: int, store: str = "a", **more: Any) -> KeptRun:
     """Run number N began on day N."""
-    of_run = {"run_id": f"r{run}", "store": store, "started_at": run * DAY, "month": f"2026-{run // 10 + 1:02}"}
-    return {**of_run, "level": "full", "messages": 5, "log_end": run, **more}
+    known = {"level": "full", "messages": 5, "log_end": run, "month": f"2026-{run // 10 + 1:02}", **more}
+    return KeptRun(f"r{run}", store, run * DAY, **known)
 
 
 def test_what_either_rule_keeps_stays() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from jobs.cli.stores import StoreArgument, with_unique_names
 from jobs.report.texts.run_words import short_names
-from jobs.tables.names_in_tables import StoreNames
+from jobs.tables.names_in_tables import StoredRun, StoreNames
 from jobs.tables.past_runs import chosen_store
 from store_io.base.errors import StoreError
 
 
-def row(run_id: str, store: str, location: str | None, store_from: str | None = None) -> dict[str, Any]:
-    return {"run_id": run_id, "store": store, "location": location, "store_from": store_from}
+def row(run_id: str, store: str, location: str | None, store_from: str | None = None) -> StoredRun:
+    return StoredRun(run_id, store, 0, None, store_from, location)
 
 
 def test_a_store_is_called_by_the_name_that_a_person_gave_it_else_by_its_place() -> None:
@@ -31,7 +29,7 @@ def test_rows_of_earlier_versions_count_to_the_place_of_their_copy() -> None:
         row("9", "/a/store", "/a/store", "location"), row("1", "old", None),
     ]  # fmt: skip
     names = StoreNames(rows)
-    assert [found["store"] for found in names.named(rows)] == [
+    assert [found.store for found in names.named(rows)] == [
         "/a/store", "/b/store", "/a/store", "broker-a", "known", "known", "/a/store", "old",
     ]  # fmt: skip
     assert names.as_stored("/a/store") == ["/a/store", "store", "store-2"] and names.as_stored("known") == ["known"]

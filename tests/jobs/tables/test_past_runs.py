@@ -8,6 +8,7 @@ import pytest
 
 from jobs.cli.options import Command
 from jobs.report.texts.history_text import fleet_text
+from jobs.report.values_as_rows import time_of
 from jobs.tables import past_runs
 from store_io.base.errors import StoreError, UsageError
 from tests.support.handmade.history_rows import run_row, view_of
@@ -53,7 +54,7 @@ def test_a_report_is_not_written_into_a_store_that_no_table_names(part: str, tmp
 
 @pytest.mark.parametrize("micros", [1 << 62, -(1 << 62), 253_402_300_800_000_000])
 def test_a_time_beyond_all_years_is_told(micros: int) -> None:
-    told = past_runs.time_of(micros)
+    told = time_of(micros)
     assert told in ("9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z")
     assert str(told)[:4] in fleet_text(view_of([run_row("s", 0, started_at=micros)]))
 

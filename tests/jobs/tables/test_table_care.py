@@ -18,6 +18,7 @@ from deltalake.exceptions import CommitFailedError
 
 from jobs import entry
 from jobs.commands import tables_command
+from jobs.report.past_views import PrunedTable
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.delta_rs_log import live_files
@@ -79,16 +80,16 @@ def nights(tmp_path: Path) -> Path:
 def test_prune_takes_old_runs_out_of_all_tables(nights: Path) -> None:
     since = int(night(10).timestamp() * 1e6)
     shown = tables_command.prune(tables_under(str(nights)), since, None, NOW, dry_run=True)
-    assert [run["run_id"] for run in shown["gone"]] == ["night-59", "night-60", "night-61"] and shown["needed"] == []
-    assert {row["table"]: row["rows"] for row in shown["by_table"]} == {"runs": 6, "segments": 18, "queues": 6}
+    assert [run.run_id for run in shown.gone] == ["night-59", "night-60", "night-61"] and shown.needed == []
+    assert {row.table: row.rows for row in shown.by_table} == {"runs": 6, "segments": 18, "queues": 6}
     assert len(runs_in(nights, "runs")) == len(runs_in(nights, "segments")) == 6
     done = tables_command.prune(tables_under(str(nights)), since, None, NOW)
-    assert done["gone"] == shown["gone"] and done["by_table"] == shown["by_table"]
+    assert done.gone == shown.gone and done.by_table == shown.by_table
     kept = ["night-97", "night-98", "night-99"]
     assert list(runs_in(nights, "runs")) == list(runs_in(nights, "queues")) == kept
     assert runs_in(nights, "segments") == dict.fromkeys(kept, 6)
     again = tables_command.prune(tables_under(str(nights)), since, None, NOW)
-    assert again["gone"] == [] and {row["rows"] for row in again["by_table"]} == {0}
+    assert again.gone == [] and {row.rows for row in again.by_table} == {0}
 
 
 def digests(place: Path) -> dict[str, bytes]:
@@ -161,11 +162,11 @@ def test_prune_of_runs_that_share_a_file(nights: Path) -> None:
 def test_compact_puts_each_month_into_one_file_and_loses_nothing(nights: Path) -> None:
     before = {name: sorted(map(str, DeltaTable(nights / name).to_pyarrow_table().to_pylist())) for name in ("runs", "segments")}
     view = tables_command.compact(tables_under(str(nights)))
-    assert [row["files"] for row in view["by_table"]] == [[6, 2]] * 3
+    assert [row.files for row in view.by_table] == [(6, 2)] * 3
     assert before == {name: sorted(map(str, DeltaTable(nights / name).to_pyarrow_table().to_pylist())) for name in before}
     assert {file.low for file in live_files(DeltaTable(nights / "runs"))} == {"night-59", "night-97"}
     view = tables_command.compact(tables_under(str(nights)))
-    assert [row["files"] for row in view["by_table"]] == [[2, 2]] * 3
+    assert [row.files for row in view.by_table] == [(2, 2)] * 3
 
 
 def test_an_audit_puts_many_small_files_of_its_month_together(nights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,13 +231,13 @@ def test_vacuum_removes_what_no_version_has_and_nothing_else(nights: Path) -> No
     (nights / "runs/note.txt").write_text("somebody's")
     (nights / "runs/month=2026-11/part-stopped.parquet").write_text("a writer was stopped")
     view = tables_command.vacuum(tables_under(str(nights)))
-    assert {row["files"] for row in view["by_table"]} == {0}  # all younger than seven days
+    assert {row.files for row in view.by_table} == {0}  # all younger than seven days
     make_old(nights)
     shown = tables_command.vacuum(tables_under(str(nights)), 1, dry_run=True)
-    assert [row["files"] for row in shown["by_table"]] == [1, 0, 0]  # the others were in a version an hour ago
+    assert [row.files for row in shown.by_table] == [1, 0, 0]  # the others were in a version an hour ago
     files = {file for file in nights.rglob("*.parquet") if "_delta_log" not in str(file)}
     view = tables_command.vacuum(tables_under(str(nights)), 0)
-    assert [row["files"] for row in view["by_table"]] == [7, 6, 6]
+    assert [row.files for row in view.by_table] == [7, 6, 6]
     gone = files - {file for file in nights.rglob("*.parquet") if "_delta_log" not in str(file)}
     assert len(gone) == 19 and (nights / "runs/note.txt").exists()
     assert len(runs_in(nights, "segments")) == 6
@@ -287,11 +288,11 @@ def test_old_versions_leave_the_log_at_a_checkpoint(tmp_path: Path) -> None:
 def test_rows_of_a_writer_that_was_stopped_go_once_they_are_old(nights: Path) -> None:
     write(nights, "zz-stopped", night(20), whole=False)
     since = int(night(10).timestamp() * 1e6)
-    assert tables_command.prune(tables_under(str(nights)), since, None, datetime.now(UTC))["by_table"][1]["unfinished_runs"] == []
+    assert tables_command.prune(tables_under(str(nights)), since, None, datetime.now(UTC)).by_table[1].unfinished_runs == []
     assert "zz-stopped" in runs_in(nights, "segments")
     later = datetime.now(UTC) + timedelta(days=8)
     view = tables_command.prune(tables_under(str(nights)), since, None, later)
-    assert view["gone"] == [] and view["by_table"][1] == {"table": "segments", "rows": 6, "unfinished_runs": ["zz-stopped"]}
+    assert view.gone == [] and view.by_table[1] == PrunedTable("segments", 6, ["zz-stopped"])
     assert "zz-stopped" not in runs_in(nights, "segments") and len(runs_in(nights, "segments")) == 3
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +15,7 @@ from schemas.rows import LOSS, AuditOutcome
 from store_io.answer.answers import answer_of
 from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.checks.changed_bytes import COLUMNS, seen_segments
+from store_io.checks.changed_bytes import SegmentRow, seen_segments
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.damage import invert_byte
@@ -26,7 +26,7 @@ class Nights:
     """Audits of one copy, each held against the rows of the one before, as the table `segments` has them."""
 
     def __init__(self, root: Path, named: bool = True):
-        self.root, self.named, self.rows, self.runs = root, named, list[dict[str, Any]](), 0
+        self.root, self.named, self.rows, self.runs = root, named, list[SegmentRow](), 0
 
     def copy(self, count: int = 60, first: int = 0) -> Store:
         builder = StoreBuilder("5.3.3", Sizes(segment=1 << 13))
@@ -47,7 +47,9 @@ class Nights:
         self.runs += 1
         run = f"n{self.runs}"
         more = ({"store": "s", "run_id": run, "verified_run": run if row["digest"] else None} for row in outcome.segments)
-        self.rows = [dict.fromkeys(COLUMNS) | row | of_run for row, of_run in zip(outcome.segments, more, strict=True)]
+        columns = [column.name for column in fields(SegmentRow)]
+        rows = [row | of_run for row, of_run in zip(outcome.segments, more, strict=True)]
+        self.rows = [SegmentRow(**{name: row.get(name) for name in columns}) for row in rows]
         return outcome
 
 
@@ -126,7 +128,7 @@ def test_damage_that_is_gone_is_mended_and_no_change(nights: Nights) -> None:
     whole[55] ^= 1
     whole[150] ^= 0x55
     under_the_same_time(path, lambda: path.write_bytes(whole))  # sound, and not the bytes of the first night
-    os.utime(path, ns=(1, nights.rows[1]["modified_ns"]))
+    os.utime(path, ns=(1, nights.rows[1].modified_ns or 0))
     assert changed(nights.night()) == [] == changed(nights.night())
 
 

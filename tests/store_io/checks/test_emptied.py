@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from jobs.report.files.result_files import result_json
-from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun, Row
+from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.packed import GrowingList
-from store_io.checks.emptied import shrunk_findings
+from store_io.checks.emptied import Begins, shrunk_findings
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.steps import next_text
@@ -142,13 +142,14 @@ def test_a_log_with_messages_or_damage_is_not_empty(tmp_path: Path, damage: str)
 # ---- against an earlier audit ----------------------------------------------------------------------------------------
 
 
-def against(store: Store, furthest: FurthestRun | None, before: list[Row] | None = None, named: bool = True) -> list[Finding]:
-    return shrunk_findings(audited(store).evidence, furthest, named, lambda _: before if before is not None else [])
+def against(store: Store, furthest: FurthestRun | None, before: Begins | None = None, named: bool = True) -> list[Finding]:
+    return shrunk_findings(audited(store).evidence, furthest, named, lambda _: before or {})
 
 
-def seen(store: Store) -> tuple[FurthestRun, list[Row]]:
+def seen(store: Store) -> tuple[FurthestRun, Begins]:
     outcome = audited(store).outcome()
-    return FurthestRun("r1", "2026-11-20 02:15", outcome.messages, outcome.log_end), outcome.segments
+    begins = {row["file"]: row["first_store_time_ms"] for row in outcome.segments if row["messages"]}
+    return FurthestRun("r1", "2026-11-20 02:15", outcome.messages, outcome.log_end), begins
 
 
 def drop(store: Store, *numbers: int) -> None:
@@ -237,7 +238,7 @@ def folder(root: Path, *names: str) -> Path:
 
 
 def held_against(audit: StoreAudit, furthest: FurthestRun | None) -> AuditOutcome:
-    audit.hold_against(furthest, True, lambda _: [])
+    audit.hold_against(furthest, True, lambda _: {})
     audit.settle()
     return audit.outcome()
 

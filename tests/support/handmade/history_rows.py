@@ -1,85 +1,115 @@
-"""Rows of the tables as literals, and what report, diff and coverage make of them."""
+"""What is read of the tables as literals, and what report, diff and coverage make of it."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import MISSING, fields, replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from jobs.commands import coverage, difference, fleet
+from jobs.commands.difference import Compared, File, Segment
+from jobs.report.past_views import CodeCount, CoverageView, DifferenceView, FleetView, Found, KnownRun, LatestRun, TrendRun
+from jobs.report.values_as_rows import columns_of, values
 from jobs.tables import past_runs
+from jobs.tables.delta_tables import run_rows
+from schemas.rows import AuditOutcome
+from tests.support.handmade import samples
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 DAY = 86_400_000_000
 T0 = 1_795_000_000_000_000
-Row = dict[str, Any]
+T = TypeVar("T")
 
 
-def run_row(store: str, run: int, code: int = 0, **more: Any) -> Row:
-    row = dict.fromkeys(fleet.COLUMNS)
-    return {
-        **row, "level": "full",
-        "run_id": f"r{run}", "store": store, "started_at": T0 + run * DAY, "exit_code": code, "complete": code != 3, "gaps": [],
-        "verdict": f"verdict {code}", "starts": None if code == 3 else True, "lost_messages": 0, "lost_bytes": 0, "losses": 0,
-        "rebuildable": 0, "notes": 0, "messages": 10, "segment_count": 2, "damaged_extents": 0, "bytes_read": 2048,
-        "seconds": 1.5, "location": f"/copies/{store}", "release": "5.3.3", "tool_version": "1", "rules_version": "1", **more,
+def value(shape: type[T], **known: Any) -> T:
+    """A value of which only some columns matter."""
+    return shape(**dict.fromkeys(columns_of(shape)) | known)
+
+
+def of_run(shape: type[T], store: str, run: int, code: int = 0, **more: Any) -> T:
+    row = {
+        "level": "full", "run_id": f"r{run}", "store": store, "started_at": T0 + run * DAY, "exit_code": code,
+        "complete": code != 3, "gaps": [], "verdict": f"verdict {code}", "starts": None if code == 3 else True,
+        "lost_messages": 0, "lost_bytes": 0, "losses": 0, "rebuildable": 0, "notes": 0, "messages": 10, "segment_count": 2,
+        "damaged_extents": 0, "bytes_read": 2048, "seconds": 1.5, "location": f"/copies/{store}", "release": "5.3.3",
+        "tool_version": "1", "rules_version": "1", "settings": {}, **more,
     }  # fmt: skip
+    return value(shape, **{name: held for name, held in row.items() if name in columns_of(shape)})
 
 
-def view_of(rows: list[Row], codes: list[Row] | None = None, ended: dict[str, int] | None = None, since: Any = None) -> Row:
-    gone = [{"store": name, "started_at": at, "run_id": "r0"} for name, at in (ended or {}).items()]
-    known = past_runs.one_per_run([*rows, *gone])
-    return fleet.fleet_view(past_runs.one_per_run(rows), codes or [], known, "/t", NOW, since)
+def run_row(store: str, run: int, code: int = 0, **more: Any) -> LatestRun:
+    return of_run(LatestRun, store, run, code, **more)
 
 
-def place(start: int | None, end: int | None, a: int | None, b: int | None, severity: Any = "loss", **more: Any) -> Row:
-    words = {"message": "m", "expected": None, "actual": None, "next": "n"}
-    before, after = severity if isinstance(severity, tuple) else (severity, severity)
-    return {
-        "store": "s", "code": "c", "file": "f", "start": start, "end": end, "phy_offset": None, "topic": None, "queue_id": None,
-        "queue_offset": None, "count_a": a, "count_b": b, "words_a": {"severity": before, **words} if a is not None else None,
-        "words_b": {"severity": after, **words} if b is not None else None, **more,
-    }  # fmt: skip
+def kept(outcome: AuditOutcome, store: str) -> LatestRun:
+    """What the tables keep of an audit, as the report reads it."""
+    (row,) = run_rows(samples.RUN, [outcome])["runs"]
+    known = {name: row.get(name) for name in columns_of(LatestRun)}
+    (run,) = values(LatestRun, [{**known, "run_id": "r1", "store": store, "started_at": T0}])
+    return run
 
 
-def segment(number: int, digest: str | None = "d", wrote: int | None = 100, size: int = 100, **more: Any) -> Row:
-    file = f"commitlog/{number * 100:020}"
-    return {
-        "store": "s",
-        "file": file,
-        "base_offset": number * 100,
-        "size_bytes": size,
-        "digest": digest,
-        "wrote": wrote,
-        "known": True,
-        "modified_ns": 1,
-        "problem": None,
-        **more,
-    }
+def view_of(
+    runs: list[LatestRun], codes: Iterable[CodeCount] = (), ended: dict[str, int] | None = None, since: int | None = None
+) -> FleetView:
+    gone = [KnownRun("r0", name, at) for name, at in (ended or {}).items()]
+    known = past_runs.one_per_run([*runs, *gone])
+    trend = [
+        TrendRun(**{f.name: getattr(run, f.name) for f in fields(TrendRun) if f.default is MISSING})
+        for run in past_runs.one_per_run(runs)
+    ]
+    latest = list({run.store: run for run in past_runs.one_per_run(runs)}.values())
+    return fleet.fleet_view(trend, fleet.with_codes(latest, list(codes)), known, "/t", NOW, since)
+
+
+def place(start: int | None, end: int | None, a: int | None, b: int | None, severity: Any = "loss", **more: Any) -> list[Found]:
+    """What the two runs find in one place. a, b: how many; None: nothing."""
+    both = severity if isinstance(severity, tuple) else (severity, severity)
+    row = {"store": "s", "code": "c", "file": "f", "start": start, "end": end, "message": "m", "next": "n", **more}
+    return [
+        value(Found, later=later, severity=word, count=count, **row)
+        for later, word, count in ((False, both[0], a), (True, both[1], b))
+        if count is not None
+    ]
+
+
+def segment(number: int, digest: str | None = "d", wrote: int | None = 100, size: int = 100, **more: Any) -> Segment:
+    row = {"file": f"commitlog/{number * 100:020}", "modified_ns": 1, "known": True, **more}
+    return Segment(store="s", later=False, size_bytes=size, digest=digest, base_offset=number * 100, wrote=wrote, **row)
 
 
 BEFORE = [segment(0), segment(1), segment(2), segment(3, wrote=50), segment(4, wrote=None)]
 
 
-def diff(a: Row | None, b: Row | None, moved: list[Row], before: list[Row] = BEFORE, after: list[Row] = BEFORE) -> Row:
-    def files(segments: list[Row]) -> dict[str, list[Row]]:
-        return {"segments": segments, "index": [], "queues": []}
-
-    sides = [{"s": {"settings": [], **row}} if row else {} for row in (a, b)]
-    names = sorted(sides[0] | sides[1])
-    compared = difference.Compared(moved, [], files(before), files(after))
-    return difference.difference_view(*sides, list(difference.compare_stores(names, *sides, compared)))
-
-
-A, B = run_row("s", 1), run_row("s", 2)
-
-
-def covered(verified: dict[int, int], segments: list[Row] = BEFORE) -> Row:
-    """verified: segment number -> days since T0."""
-    keys = {reading_key(segments[number]): T0 + days * DAY for number, days in verified.items()}
-    runs = [run_row("s", n) for n in range(4)]
-    since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=T0 + 2 * DAY)
-    return coverage.coverage_view(coverage.Listed(segments, keys, {"s": runs[-1]}), runs, "/t", NOW, since)
+def diff(
+    a: difference.Run | None,
+    b: difference.Run | None,
+    moved: Iterable[Found] = (),
+    after: list[Segment] = BEFORE,
+) -> DifferenceView:
+    sides = [{"s": run} if run else {} for run in (a, b)]
+    segments = [*BEFORE, *(replace(one, later=True) for one in after)]
+    stores = difference.compare_stores(["s"], sides[0], sides[1], Compared(list(moved), [], segments))
+    return difference.difference_view(sides[0], sides[1], list(stores))
 
 
-def reading_key(row: Row) -> tuple[object, ...]:
-    return row["store"], row["file"], row["size_bytes"], row["modified_ns"]
+A, B = of_run(difference.Run, "s", 1), of_run(difference.Run, "s", 2)
+
+
+def file(name: str, digest: str | None = "d", size: int = 60) -> File:
+    return File("s", False, name, size, digest)
+
+
+def covered(
+    verified: dict[int, int], segments: list[Segment] = BEFORE, problem: int | None = None, **newest: Any
+) -> CoverageView:
+    """verified: segment number -> days since T0. problem: the segment that cannot be read. newest: of a run after all others."""
+    listed = [
+        coverage.Listed("s", row.file, row.size_bytes, "cannot be read" if number == problem else None, at)
+        for number, row in enumerate(segments)
+        for at in [T0 + verified[number] * DAY if number in verified else 0]
+    ]
+    runs = [of_run(coverage.Run, "s", n) for n in range(4)]
+    runs += [of_run(coverage.Run, "s", 4, **newest)] if newest else []
+    return coverage.coverage_view(sorted(listed, key=lambda one: (one.verified, one.file)), runs, "/t", NOW, T0 + 2 * DAY)

@@ -29,15 +29,14 @@ def check_that_old_runs_go_and_files_are_put_together(place: str) -> None:
     """Writes the tables, and keeps the two newest runs."""
     for run_id, days in (("a", 70), ("b", 69), ("c", 1), ("d", 0)):
         write(place, run_id, days)
-    view = tables_command.compact(tables_under(place))
-    assert [row["files"] for row in view["by_table"]] == [[4, 2], [4, 2]]
+    compacted = tables_command.compact(tables_under(place))
+    assert [table.files for table in compacted.by_table] == [(4, 2), (4, 2)]
     since = int((NOW - timedelta(days=10)).timestamp() * 1e6)
-    view = tables_command.prune(tables_under(place), since, None, NOW)
-    assert [run["run_id"] for run in view["gone"]] == ["a", "b"]
-    assert [row["files"] for row in tables_command.vacuum(tables_under(place))["by_table"]] == [0, 0]
-    assert [row["files"] for row in tables_command.vacuum(tables_under(place), 0)["by_table"]] == [5, 5]
-    view = tables_command.info(tables_under(place))
-    assert view["runs"] == 2
-    assert [(row["rows"], row["files"], row["old_files"]) for row in view["by_table"]] == [(2, 1, 0), (2, 1, 0)]
+    assert [run.run_id for run in tables_command.prune(tables_under(place), since, None, NOW).gone] == ["a", "b"]
+    assert [table.files for table in tables_command.vacuum(tables_under(place)).by_table] == [0, 0]
+    assert [table.files for table in tables_command.vacuum(tables_under(place), 0).by_table] == [5, 5]
+    sizes = tables_command.info(tables_under(place))
+    assert sizes.runs == 2
+    assert [(table.rows, table.files, table.old_files) for table in sizes.by_table] == [(2, 1, 0), (2, 1, 0)]
     write(place, "c", 1)  # a run of a shared file is replaced
     assert DeltaQuery(f"{place}/segments").ask(["run_id"], "ORDER BY run_id") == [{"run_id": "c"}, {"run_id": "d"}]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.pages.page import TOOLS_FROM
+from jobs.report.past_views import CodeCount
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE, Code
@@ -17,7 +20,7 @@ def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
     rows = [
         run_row(HOSTILE, n, 20, verdict=HOSTILE, location=HOSTILE, lost_messages=n, losses=1, safety="stop") for n in range(3)
     ]
-    codes = [{"store": HOSTILE, "run_id": "r2", "severity": "loss", "code": "x", "count": 2, "findings": 1, "file": HOSTILE}]
+    codes = [CodeCount(HOSTILE, "loss", "x", 2, 1, HOSTILE)]
     shown = Page("".join(fleet_html(view_of([*rows, run_row("calm", 2, safety="safe")], codes, {HOSTILE + "2": T0}))))
     assert shown.problems() == []
     assert "1 of 2 stores is not safe to start" in shown.text and shown.text.count("<script>alert(1)</script>") >= 4
@@ -31,10 +34,7 @@ def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
 
 
 def test_a_finding_leads_to_what_its_code_means() -> None:
-    codes = [
-        {"store": "a", "run_id": "r2", "severity": "loss", "code": code, "count": 2, "findings": 1, "file": "f"}
-        for code in ("commitlog_damaged", "of_another_version")
-    ]
+    codes = [CodeCount("a", "loss", code, 2, 1, "f") for code in ("commitlog_damaged", "of_another_version")]
     page = Page("".join(fleet_html(view_of([run_row("a", 2, 20, safety="stop")], codes))))
     assert page.problems() == [] and page.text.count("of_another_version") == 2
     assert {"href": "#code-commitlog_damaged"} in page.all("a") and advice_text(CATALOGUE["commitlog_damaged"].next) in page.text
@@ -42,8 +42,8 @@ def test_a_finding_leads_to_what_its_code_means() -> None:
 
 def test_a_long_list_gets_tools_and_stores_their_brokers_names() -> None:
     broker = HOSTILE.replace("(1)", "")  # with parentheses it would not be shown
-    rows = [run_row(f"store-{n}", 2, safety="safe", broker_name=broker) for n in range(TOOLS_FROM)]
-    rows[3] |= {"safety": "stop", "answer": "change", "exit_code": 20, "starts": None}
+    rows = [run_row(f"store-{n}", 2, safety="safe", settings={"brokerName": broker}) for n in range(TOOLS_FROM)]
+    rows[3] = replace(rows[3], safety="stop", answer="change", exit_code=20, starts=None)
     page = Page("".join(fleet_html(view_of(rows))))
     assert page.problems() == [] and len(page.all("script")) == 1
     assert [cell.get("data-sort") for cell in page.all("td")[:7]] == ["-3", "0", None, "", "20", "75200", "1"]
@@ -53,9 +53,8 @@ def test_a_long_list_gets_tools_and_stores_their_brokers_names() -> None:
 
 
 def test_timer_messages_that_no_start_delivers_count_as_a_loss_of_their_own() -> None:
-    of_a = {"store": "a", "run_id": "r2", "findings": 1, "file": "config/timercheck"}
     codes = [
-        {**of_a, "severity": severity, "code": code, "count": count}
+        CodeCount("a", severity, code, count, 1, "config/timercheck")
         for severity, code, count in (
             ("loss", Code.TIMER_MESSAGE_LOST, 3),
             ("note", Code.TIMER_MESSAGE_LOST, 50),
@@ -63,12 +62,12 @@ def test_timer_messages_that_no_start_delivers_count_as_a_loss_of_their_own() ->
         )
     ]
     view = view_of([run_row("a", 2, 20, safety="stop"), run_row("b", 2, safety="safe")], codes)
-    assert (view["totals"]["lost_timers"], [store["lost_timers"] for store in view["stores"]]) == (3, [3, 0])
+    assert (view.totals["lost_timers"], [store.lost_timers for store in view.stores]) == (3, [3, 0])
     page = "".join(fleet_html(view))
     assert Page(page).text.count("3 timer messages never delivered") == 2 and 'class="c-safe"' not in page.partition("</dl>")[0]
     assert "would be lost by a start; 3 timer messages never delivered" in fleet_text(view)
 
 
 def test_the_text_cuts_a_long_name_of_a_broker_and_never_the_stores_own() -> None:
-    text = fleet_text(view_of([run_row("store-2", 2, safety="safe", broker_name="b" * 60)]))
+    text = fleet_text(view_of([run_row("store-2", 2, safety="safe", settings={"brokerName": "b" * 60})]))
     assert text.count("bbb… (store-2)") == 2  # in the table and above the store's runs

@@ -11,16 +11,15 @@ from itertools import combinations
 
 import pytest
 
-from jobs.commands import fleet
 from jobs.report.files.ci_files import prometheus_text
 from jobs.report.files.result_files import result_json
 from jobs.report.pages.fleet_html import fleet_html
+from jobs.report.past_views import FleetView
 from jobs.report.texts.safety_text import MEANING, SHORT, judge
-from jobs.tables.delta_tables import run_rows
 from schemas.rows import AuditOutcome
 from store_io.outcome.safety import Safety, is_unsafe
 from tests.support.handmade import samples
-from tests.support.handmade.history_rows import T0, Row, view_of
+from tests.support.handmade.history_rows import kept, view_of
 from tests.support.texts.pages import Page, index_of
 
 _ONE_OF_EACH = list({judge(outcome).kind: outcome for outcome in samples.every_kind()}.values())
@@ -38,15 +37,8 @@ def named(outcomes: Sequence[AuditOutcome]) -> list[AuditOutcome]:
     return [replace(outcome, key=f"s{number}") for number, outcome in enumerate(outcomes)]
 
 
-def report_of(outcomes: Sequence[AuditOutcome]) -> Row:
-    rows = [run_rows(samples.RUN, [outcome])["runs"] for outcome in outcomes]
-    held = [next(iter(row)) for row in rows]
-    return view_of(
-        [
-            {**{name: row.get(name) for name in fleet.COLUMNS}, "run_id": "r1", "store": outcome.key, "started_at": T0}
-            for row, outcome in zip(held, outcomes, strict=True)
-        ]
-    )
+def report_of(outcomes: Sequence[AuditOutcome]) -> FleetView:
+    return view_of([kept(outcome, outcome.key) for outcome in outcomes])
 
 
 def bullets(page: Page, words: dict[Safety, str]) -> Counter[Safety]:
@@ -68,7 +60,7 @@ def test_index_report_and_metrics_agree_and_no_page_denies_itself(outcomes: list
     metrics = prometheus_text(json.loads(result_json(samples.RUN, outcomes)), 0)
     told = [line.rpartition(" ")[2] for line in metrics.splitlines() if line.startswith("rocketmq_store_audit_unsafe{")]
     assert (told.count("1"), len(told)) == (unsafe, len(outcomes) - kinds[Safety.UNKNOWN])
-    assert view["totals"]["unsafe"] == unsafe
+    assert view.totals["unsafe"] == unsafe
     index, report = index_of(outcomes), Page("".join(fleet_html(view)))
     assert title(index).startswith(title(report))
     for page, words in ((index, MEANING), (report, SHORT)):

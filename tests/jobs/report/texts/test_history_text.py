@@ -17,5 +17,5 @@ def test_a_few_stores_are_told_run_by_run() -> None:
 
 
 def test_a_store_that_came_or_went_is_told() -> None:
-    assert "s: not in run B; code 0 in run A" in difference_text(diff(A, None, []))
-    assert "s: first seen in run B, code 0" in difference_text(diff(None, B, [place(0, 1, None, 1)]))
+    assert "s: not in run B; code 0 in run A" in difference_text(diff(A, None))
+    assert "s: first seen in run B, code 0" in difference_text(diff(None, B, place(0, 1, None, 1)))
