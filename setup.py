@@ -20,7 +20,7 @@ from setuptools.command.editable_wheel import editable_wheel
 ROOT = Path(__file__).resolve().parent
 PACKAGE = "rocketmq_store_audit"
 OWN = ("jobs", "schemas", "store_io")
-FILES = (".html", ".css", ".js", ".json")  # that modules read: templates, JSON Schemas
+FILES = (".html", ".css", ".js", ".json", ".java")  # that modules read: templates, JSON Schemas, a class
 EXTRA = ("pyproject.toml", "examples/damaged-store")  # the jars and their digests; the store that fills the caches
 _FROM = re.compile(rf"from\s+({'|'.join(OWN)})\b")
 

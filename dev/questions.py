@@ -29,7 +29,7 @@ LIMITS: dict[str, float | None] = {
     "two columns by schema": 1.5,
     "all columns but bodies": 4.0,
     "count() of one column": 1.5,
-    "count() of all columns": None,
+    "count() of all columns": 1.5,
     "one message by its unique key": 1.0,
 }
 

@@ -67,7 +67,7 @@ OWN_JVM_DEFAULTS = {
     "spark.python.daemon.module": module_name("jobs.runtime.python_workers"),
     "spark.python.use.daemon": "true",
 }
-_TYPES = {".py", ".html", ".css", ".js"}  # modules, and what the pages are made from
+_TYPES = {".py", ".html", ".css", ".js", ".java"}  # modules, and what pages and tables are made from
 _LOST = {"Py4JNetworkError", "Py4JError"}  # the connection to the JVM was
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _LOCAL = re.compile(r"local(?:\[([0-9]+|\*)\])?")

@@ -82,7 +82,7 @@ def from_text(text: str) -> list[Condition]:
     except (TypeError, ValueError):
         found = [None]
     if any(one is None or not isinstance(one.column, str) for one in found):
-        raise UsageError(f"option conditions={text[:100]!r}: only sources.read sets it, from its argument `where`")
+        raise UsageError(f"option conditions={text[:100]!r}: only sources.read sets it, of what a question asks")
     return [one for one in found if one is not None]
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.runtime.source_notes import say
+from jobs.sources.asked_table import asked_columns, asked_frame
 from jobs.sources.conditions import as_text
 from jobs.sources.copies import from_copy, make_copy
 from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSource
@@ -18,7 +19,6 @@ from jobs.sources.group_sources import OffsetsSource, TransactionsSource
 from jobs.sources.message_source import MessagesSource
 from jobs.sources.plain_where import plain_conditions, rows_that_meet
 from jobs.sources.store_source import CONDITIONS, StoreSource
-from jobs.sources.where import take_apart
 from schemas.sources import STORE
 from store_io.base.errors import UsageError
 
@@ -55,29 +55,35 @@ def read(
     spark: SparkSession, source: str, store: Stores | None = None, *, where: str | Column | None = None, **options: object
 ) -> DataFrame:
     """Return one source of a store or of several, registered if it was not. Options as above, Python's True and False are
-    understood.
+    understood. Each question to the frame, or to a view of it, reads what it needs: its columns, and by its conditions.
 
     store: a path, a pattern, or a list of these; None: the option fleet names them.
-    where: a condition in SQL, or as a Column: the same rows as `.where` gives, and what can be left out by it is not read. It may
-    ask columns that the frame does not have.
+    where: a condition in SQL, or as a Column: the same rows as `.where` gives. It may ask columns that the frame does not have.
     Raises UsageError or another StoreError here, in one sentence, where `load` would show Spark's own error around it.
     """
     found, texts = _source_of(source, store, options)
     register(spark)
     if where is None:
-        return _frame(spark, found, texts)
+        return _frame(spark, found)
     columns = found.columns()
-    asked = take_apart(spark, where, list(found.known.values()))
-    texts["columns"] = ",".join(dict.fromkeys((*columns, *asked.columns)))
-    frame = _frame(spark, type(found)(texts), {**texts, CONDITIONS: as_text(asked.conditions)})
-    return frame.where(where).select(*columns)
+    asked = asked_columns(spark, where, list(found.known.values()))
+    texts["columns"] = ",".join(dict.fromkeys((*columns, *asked)))
+    return _frame(spark, type(found)(texts)).where(where).select(*columns)
 
 
-def _frame(spark: SparkSession, found: StoreSource, texts: dict[str, str]) -> DataFrame:
-    found.schema()
+def _frame(spark: SparkSession, found: StoreSource) -> DataFrame:
+    schema = found.schema()
     say(found.notes())  # here, too: in a session of another maker what Spark's workers say may come to no terminal
-    copy = from_copy(spark, found) if isinstance(found, MessagesSource) else None
-    return spark.read.format(found.name()).options(**texts).load() if copy is None else copy
+    frame = from_copy(spark, found) if isinstance(found, MessagesSource) else None
+    if frame is None:
+        options = {name: text for name, text in found.given.items() if name != "columns"}
+        frame = asked_frame(spark, found.name(), options, schema)
+    if frame is None:
+        if "columns" not in found.given:
+            count = len(schema)
+            say([f"{found.name()}: in this session of Spark each question makes all {count} columns; name few, by columns=..."])
+        frame = spark.read.format(found.name()).options(**found.given).load()
+    return frame
 
 
 def arrow(
@@ -120,10 +126,10 @@ def keep(
     and store time. Options and errors as of `read`: `columns` chooses what the copy has. Questions with other options or
     columns read the store, and so do all once its segments have changed, which standard error says.
     """
-    found, texts = _source_of("messages", store, options)
+    found, _ = _source_of("messages", store, options)
     assert isinstance(found, MessagesSource)
     register(spark)
-    return make_copy(spark, found, _frame(spark, found, texts), os.fspath(place), form, sort)
+    return make_copy(spark, found, _frame(spark, found), os.fspath(place), form, sort)
 
 
 def _check_python(spark: SparkSession) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _STORE_OPTIONS = {option.name.removeprefix("--").replace("-", "_"): option.name for option in STORE_OPTIONS}
-CONDITIONS = "conditions"  # the option by which `sources.read` passes what it took from its argument `where`
+CONDITIONS = "conditions"  # the option by which `sources.read` passes what a question asks
 _COMMON_OPTIONS = _STORE_OPTIONS.keys() | {"path", "paths", "fleet", "columns", "pushdown", CONDITIONS}
 # Spark reads a table of its catalog without the options that CREATE TABLE had: they are kept in the schema's first field.
 _OPTIONS_KEY = "rocketmq.options"
