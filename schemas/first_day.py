@@ -48,6 +48,7 @@ class Retention:
         is not known.
     unread: the largest ones; unread_more: how many others there are. None: a segment was not read in this run, or never.
     next_hour_ms: when the next hour of deleteWhen begins, after the start; None if none comes.
+    forced: the disk is so full that ages do not count.
     """
 
     reserved_hours: int
@@ -60,6 +61,7 @@ class Retention:
     unread: tuple[Unread, ...] = ()
     unread_more: int | None = 0
     next_hour_ms: int | None = None
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class FirstDay:
 
     A part is None if the release has no such service, or if the audit is incomplete there.
     registers: None if nothing says it; False: the broker stays fenced, or ends.
+    settings: those of broker.conf that decide nothing of a start, but of its day, if they are not the defaults.
     """
 
     moment: StartMoment
@@ -110,3 +113,4 @@ class FirstDay:
     delays: DelaysOfDay | None = None
     transactions: TransactionsOfDay | None = None
     registers: bool | None = None
+    settings: tuple[tuple[str, bool | int | str], ...] = ()

@@ -309,7 +309,10 @@ Also while the broker runs: it is only read. The first line is the answer; each 
         f"{COMMAND} after-start repaired --plan repaired.plan.json --full --format json",
     ),
     arguments=(("STORE", "the folder on which the broker was started (the one that holds commitlog/), a path or a URI"),),
-    read=(Option("--plan", "PLAN", "NEW.plan.json, which repair and rescue leave beside the new store"),),
+    read=(
+        Option("--plan", "PLAN", "NEW.plan.json, which repair and rescue leave beside the new store"),
+        Option("--broker-conf", "FILE", "of the broker that runs, if its hours or ratios of the disk are not the plan's"),
+    ),
     much=(Option("--full", "", "compare all bytes before the predicted ends, not only the edges of files"),),
     write=(Option("--format", "text|json", "for people (default), or one JSON object"),),
     rare=_ELSEWHERE,

@@ -23,9 +23,9 @@ from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
 from store_io.broker.releases import broker_rules
-from store_io.broker.settings.day_settings import day_settings
+from store_io.broker.settings.day_settings import DAY_DEFAULTS
 from store_io.first_day.after_start import AfterStart, Leaving, Promise, after_start, state_of
-from store_io.first_day.cleaning_rules import cleaning_rules
+from store_io.first_day.cleaning_rules import cleaning_rules, ledger_cleaning_rules
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import RepairPlan
 from store_io.rocksdb.kept_open import databases_kept_open
@@ -39,7 +39,7 @@ def run(command: Command) -> int:
     store, given = options.single_store(command), command.options
     if "--plan" not in given:
         raise UsageError("--plan is missing: NEW.plan.json, which repair and rescue leave beside the new store")
-    plan = plan_at(given["--plan"])
+    plan = plan_at(given["--plan"]).with_day_of(store.broker_conf)
     if not plan.broker["starts"]:
         raise UsageError(f"--plan {given['--plan']!r}: by it the broker does not start on the store")
     deleted = frozenset(plan.broker["deleted_files"])
@@ -85,12 +85,12 @@ def _compare(plan: RepairPlan, promise: Promise, location: StoreLocation, full: 
 
 
 def _going(plan: RepairPlan, leaving: Leaving, location: StoreLocation, size_of: Callable[[str], int | None]) -> frozenset[str]:
-    """Return the paths that retention may have deleted by now, at the ratios that the plan names, or the release's."""
-    rules = broker_rules(plan.release)
-    cleaning = cleaning_rules(rules, day_settings(plan.broker_conf, rules))
+    """Return the paths that retention may have deleted by now, by the settings of the plan, or of the broker.conf named."""
+    day, of_ledger = {**DAY_DEFAULTS, **plan.day}, not any(path.startswith(f"{COMMITLOG}/") for path in plan.inputs)
+    cleaning = (ledger_cleaning_rules if of_ledger else cleaning_rules)(broker_rules(plan.release), day)
     paths = leaving.at_once | leaving.in_delete_when | leaving.if_disk_full
     freed = sum(plan.inputs[path][0] for path in paths if path in plan.inputs and size_of(path) is None)
-    return leaving.by_now(time.time_ns() // 1_000_000, _disk_used(location, freed), cleaning)
+    return leaving.by_now(time.time_ns() // 1_000_000, _disk_used(location, freed), cleaning, day["fileReservedTime"])
 
 
 def _disk_used(location: StoreLocation, freed: int) -> float | None:

@@ -63,7 +63,7 @@ def read_request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         plan.store,
         location,
         target,
-        plan,
+        plan.with_day_of(store.broker_conf),
         given.get("--policy", BROKER),
         donor,
         fix_offsets="--fix-offsets" in command.flags,

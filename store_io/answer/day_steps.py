@@ -10,7 +10,6 @@ from schemas.rows import AuditOutcome
 from store_io.base.times import iso_time
 
 _HOUR_MS, _WEEK = 3_600_000, 7 * 24
-_FORCED = 85  # percent of a disk above which age does not count
 
 
 def segments_that_go(outcome: AuditOutcome) -> tuple[int, int]:
@@ -55,10 +54,7 @@ def _keep_segments(outcome: AuditOutcome, at: str) -> Advice:
     going = {*kept.at_once, *kept.in_delete_when}
     times = [row["modified_ns"] // 1_000_000 for row in outcome.segments if row["file"] in going and row.get("modified_ns")]
     oldest = max(0, day.moment.at_ms - min(times, default=day.moment.at_ms))
-    ages = {row["file"]: day.moment.at_ms - row["modified_ns"] // 1_000_000 for row in outcome.segments if row.get("modified_ns")}
-    full = day.moment.disk_used is not None and day.moment.disk_used > _FORCED
-    by_disk = full or any(ages.get(path, 0) < kept.reserved_hours * _HOUR_MS for path in kept.at_once if path in ages)
     hours = math.ceil(oldest / _HOUR_MS) + _WEEK
     hours = hours if hours > kept.reserved_hours else 0
     numbers = len(kept.at_once), len(kept.in_delete_when), kept.messages or 0
-    return Advice(Step.KEEP_SEGMENTS, (at, *numbers, kept.delete_when, kept.reserved_hours, hours, int(by_disk)))
+    return Advice(Step.KEEP_SEGMENTS, (at, *numbers, kept.delete_when, kept.reserved_hours, hours, int(kept.forced)))

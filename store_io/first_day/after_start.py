@@ -21,6 +21,7 @@ from schemas.rows import QueueKey, Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreChanged, UsageError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
+from store_io.first_day.cleaning import next_hour
 from store_io.first_day.cleaning_rules import CleaningRules
 from store_io.log.entries.file_entries import unit_bytes
 from store_io.source.byte_file import ByteFile
@@ -96,21 +97,31 @@ class State:
 class Leaving:
     """Paths that retention deletes by a plan, as its first_day has them.
 
-    hour_ms: when the next hour of deleteWhen begins, after the plan's moment; None if none comes.
+    at_ms, timezone: the moment of the start that the plan has, and the zone of its JVM.
+    reserved_hours: fileReservedTime by the plan.
     disk_known: the plan knows how full the disk is.
     """
 
     at_once: frozenset[str]
     in_delete_when: frozenset[str]
     if_disk_full: frozenset[str]
-    hour_ms: int | None
+    at_ms: int
+    timezone: str
+    reserved_hours: int
     disk_known: bool
 
-    def by_now(self, now_ms: int, disk_used: float | None, rules: CleaningRules) -> frozenset[str]:
-        """Return the paths that may be gone. disk_used: percent now, if none of them were; None: not known."""
-        ratio = rules.ratio(disk_used) if disk_used is not None else None
-        expired = self.hour_ms is not None and now_ms >= self.hour_ms or ratio is not None and ratio > rules.expired_above
-        full = not self.disk_known or ratio is None or ratio > rules.forced_above
+    def by_now(self, now_ms: int, disk_used: float | None, rules: CleaningRules, hours: int) -> frozenset[str]:
+        """Return the paths that may be gone. disk_used: percent now, if none of them were; None: not known.
+
+        rules: the broker's, which may have another broker.conf than the plan. hours: its fileReservedTime; fewer ones than the
+        plan's let more segments expire, up to all that a full disk takes.
+        """
+        hour_ms = next_hour(self.at_ms, rules.hours, self.timezone)
+        expired = (
+            hour_ms is not None and now_ms >= hour_ms or disk_used is not None and rules.ratio(disk_used) > rules.expired_above
+        )
+        full = not self.disk_known or disk_used is None or rules.forces(disk_used)
+        full = full or expired and hours < self.reserved_hours
         nothing = frozenset[str]()
         return self.at_once | (self.in_delete_when if expired else nothing) | (self.if_disk_full if full else nothing)
 

@@ -1,13 +1,13 @@
 """The limits by which a release deletes segments: hours, ages, ratios of the disk.
 
 Source: DefaultMessageStore.CleanCommitLogService, CommitLog.deleteExpiredFile, MessageStoreConfig, UtilAll, 4.6.1 to 5.5.1;
-DLedgerMmapFileStore.CleanSpaceService of DLedger 0.1 to 0.3.2. JVM properties that turn the ratios are not in broker.conf, so
-they are taken as not set.
+DLedgerMmapFileStore.CleanSpaceService of DLedger 0.1 to 0.3.2.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from store_io.base.java_compat import parse_number, split_dropping_tail
 from store_io.broker.releases import BrokerRules
+from store_io.broker.settings.day_settings import CLEAN, LEDGER_CHECK, LEDGER_CLEAN, WARNING
 
 HOUR_MS = 3_600_000
 _FIRST_RUN_MS = 60_000
@@ -53,6 +54,7 @@ class CleaningRules:
     batch: files of a run.
     expired_above: the ratio of the disk over which expired files go at any hour.
     forced_above: the ratio over which ages do not count in a run; infinite if nothing forces it.
+    full_above: the ratio over which the broker takes no message.
     as_df: the ratio is that of df, in whole percents, rounded up.
     """
 
@@ -63,22 +65,27 @@ class CleaningRules:
     hours: Hours
     expired_above: float
     forced_above: float
+    full_above: float
     as_df: bool
 
     def ratio(self, percent: float) -> float:
         """Return the ratio that the service sees of a disk."""
         return math.ceil(round(percent, 6)) / 100 if self.as_df else percent / 100
 
+    def forces(self, percent: float | None) -> bool:
+        """Say whether ages do not count on such a disk; not if it is not known."""
+        return percent is not None and self.ratio(percent) > self.forced_above
+
 
 def cleaning_rules(rules: BrokerRules, day: Mapping[str, Any]) -> CleaningRules:
     """Return how the service of RocketMQ deletes. day: the settings that `day_settings` returns."""
     most = min(max(day["diskMaxUsedSpaceRatio"], 10), 95) / 100
-    forced, warning = 0.85, 0.90
     newer = rules.at_least("5.0.0")
+    forced = _ratio(day[CLEAN], day["diskSpaceCleanForciblyRatio"] / 100)
+    warning = _ratio(day[WARNING], day["diskSpaceWarningLevelRatio"] / 100)
     if newer:
-        forced = min(max(day["diskSpaceCleanForciblyRatio"] / 100, 0.30), 0.85)
-        warning = min(max(day["diskSpaceWarningLevelRatio"] / 100, 0.35), 0.90)
-    forced = min(forced, warning)
+        forced, warning = min(max(forced, 0.30), 0.85), min(max(warning, 0.35), 0.90)
+    full, forced = warning, min(forced, warning)
     return CleaningRules(
         _FIRST_RUN_MS,
         max(1, day["cleanResourceInterval"]),
@@ -87,6 +94,7 @@ def cleaning_rules(rules: BrokerRules, day: Mapping[str, Any]) -> CleaningRules:
         hours_of(day["deleteWhen"]),
         min(most, forced) if newer else most,
         forced if day["cleanFileForciblyEnable"] else math.inf,
+        full,
         rules.at_least("4.9.2"),
     )
 
@@ -94,7 +102,8 @@ def cleaning_rules(rules: BrokerRules, day: Mapping[str, Any]) -> CleaningRules:
 def ledger_cleaning_rules(rules: BrokerRules, day: Mapping[str, Any]) -> CleaningRules:
     """Return how the service of DLedger deletes. Ratios are compared with a float."""
     newer = rules.at_least("4.9.4")
-    check = min(max(day["diskMaxUsedSpaceRatio"], 10), 95) / 100 if newer else 0.70
+    check = min(max(day["diskMaxUsedSpaceRatio"], 10), 95) / 100 if newer else _ratio(day[LEDGER_CHECK], 0.70)
+    clean = max(0.50, _ratio(day[LEDGER_CLEAN], 0.85))
     return CleaningRules(
         0,
         _LEDGER_EACH_MS,
@@ -102,6 +111,12 @@ def ledger_cleaning_rules(rules: BrokerRules, day: Mapping[str, Any]) -> Cleanin
         max(1, day["fileReservedTime"] + 1) * HOUR_MS,
         hours_of(day["deleteWhen"]),
         float(np.float32(check)),
-        float(np.float32(0.85)) if day["cleanFileForciblyEnable"] else math.inf,
+        float(np.float32(clean)) if day["cleanFileForciblyEnable"] else math.inf,
+        min(0.95, clean + 0.05),
         newer,
     )
+
+
+def _ratio(text: str, otherwise: float) -> float:
+    """Return the ratio of a JVM property, if it is set and a number."""
+    return float(text) if re.fullmatch(r"[01](\.[0-9]{0,17})?|\.[0-9]{1,17}", text) else otherwise

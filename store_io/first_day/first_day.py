@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from schemas.first_day import FirstDay, Retention, StartMoment
+from store_io.broker.settings.day_settings import named_settings
 from store_io.first_day.delays import delays_of_day
 from store_io.first_day.registration import registers
 from store_io.first_day.retention import retention
@@ -25,6 +26,7 @@ def first_day(evidence: Evidence, asked: StartMoment) -> FirstDay | None:
         delays=delays_of_day(evidence, moment),
         transactions=transactions(evidence, moment),
         registers=registers(evidence),
+        settings=tuple(named_settings(evidence.request.broker_conf, evidence.copy.rules).items()),
     )
     return replace(day, retention=_retention(evidence, moment, _written(day)))
 

@@ -15,7 +15,7 @@ def first_day_section(day: FirstDay | None) -> Row | None:
         return None
     retention = asdict(day.retention) if day.retention is not None else None
     if retention is not None:
-        del retention["next_hour_ms"]
+        del retention["next_hour_ms"], retention["forced"]
     timers = asdict(day.timers) if day.timers is not None else None
     if timers is not None:
         timers["start_before"] = _second(timers.pop("start_before_ms"))
@@ -28,6 +28,7 @@ def first_day_section(day: FirstDay | None) -> Row | None:
         "delays": asdict(day.delays) if day.delays is not None else None,
         "transactions": asdict(day.transactions) if day.transactions is not None else None,
         "registers": day.registers,
+        **({"settings": dict(day.settings)} if day.settings else {}),
     }
 
 

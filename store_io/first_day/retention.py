@@ -20,7 +20,6 @@ from store_io.first_day.unread import not_consumed
 from store_io.model.evidence import Evidence
 
 _FULL = Disk(100.0)
-_WARNING = 0.90
 
 
 def retention(evidence: Evidence, moment: StartMoment, written: int = 0) -> Retention | None:
@@ -52,6 +51,7 @@ def retention(evidence: Evidence, moment: StartMoment, written: int = 0) -> Rete
         unread=unread.largest if unread is not None else (),
         unread_more=unread.more if unread is not None else None,
         next_hour_ms=hour_ms,
+        forced=(own if log.old else ledger).forces(moment.disk_used),
     )
 
 
@@ -138,7 +138,7 @@ def _made_behind(evidence: Evidence, prediction: Prediction, written: int) -> bo
 def _takes_none(rules: BrokerRules, own: CleaningRules, moment: StartMoment) -> bool:
     """Say whether the broker takes no message, its own neither, from its first second on, as 4.7.1 to 4.9.8 do over 90 %."""
     early = rules.at_least("4.7.1") and not rules.at_least("5.0.0")
-    return early and moment.disk_used is not None and own.ratio(moment.disk_used) > _WARNING
+    return early and moment.disk_used is not None and own.ratio(moment.disk_used) > own.full_above
 
 
 def _messages(evidence: Evidence, paths: set[str]) -> int | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -21,7 +21,8 @@ from schemas.rows import NAMED, Row
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.java_properties import property_line
 from store_io.base.paths import is_inner_path
-from store_io.broker.releases import ALL_DEFAULTS, known_release
+from store_io.broker.releases import ALL_DEFAULTS, broker_rules, known_release
+from store_io.broker.settings.day_settings import DAY_DEFAULTS, named_settings
 from store_io.first_day.after_start import Edge, Leaving
 from store_io.first_day.cleaning import next_hour
 from store_io.first_day.cleaning_rules import hours_of
@@ -55,6 +56,7 @@ class RepairPlan:
     answer, to_do: the audit's answer, and its steps as (name, sentence); "" and none in a plan of an older version.
     leaving: what retention deletes in the first day; None if the plan does not say it.
     edges: of the log's files, in a plan that a repair leaves.
+    day: settings of the first day that are not their defaults.
     """
 
     store: str
@@ -71,13 +73,21 @@ class RepairPlan:
     to_do: tuple[tuple[str, str], ...] = ()
     leaving: Leaving | None = None
     edges: tuple[Edge, ...] = ()
+    day: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def broker_conf(self) -> str | None:
         """Return a properties file with this plan's settings; None if they came from the files themselves."""
         if "inferred" in self.origins.values():
             return None
-        return properties_text({key: value for key, value in self.settings.items() if self.origins[key] == "broker.conf"})
+        named = {key: value for key, value in self.settings.items() if self.origins[key] == "broker.conf"}
+        return properties_text({**named, **self.day})
+
+    def with_day_of(self, broker_conf: str | None) -> RepairPlan:
+        """Return the plan with the settings of the first day that a broker.conf has; itself without one."""
+        if broker_conf is None:
+            return self
+        return replace(self, day=named_settings(broker_conf, broker_rules(self.release)))
 
 
 def properties_text(settings: Mapping[str, Any]) -> str:
@@ -127,7 +137,7 @@ def read_plan(data: bytes) -> RepairPlan:
     answer, to_do = _answer(plan)
     return RepairPlan(
         plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, rebuilds, steps, answer, to_do,
-        _leaving(plan.get("first_day")), _edges(plan.get("edges", [])),
+        _leaving(plan.get("first_day")), _edges(plan.get("edges", [])), _day(plan.get("first_day")),
     )  # fmt: skip
 
 
@@ -144,16 +154,22 @@ def _leaving(first_day: Any) -> Leaving | None:
     if not all(isinstance(part, list) for part in paths):
         raise UsageError("the plan's retention does not list what is deleted")
     at_once, in_delete_when, if_disk_full = (frozenset(map(checked_path, part)) for part in paths)
-    words = [first_day.get("as_of"), first_day.get("timezone"), retention.get("delete_when")]
-    if not all(isinstance(word, str) for word in words):
-        raise UsageError("the plan's first_day does not say as_of, timezone and delete_when")
-    as_of, timezone, delete_when = words
+    as_of, timezone, hours = first_day.get("as_of"), first_day.get("timezone"), retention.get("reserved_hours")
+    if not isinstance(as_of, str) or not isinstance(timezone, str) or type(hours) is not int:
+        raise UsageError("the plan's first_day does not say as_of, timezone and reserved_hours")
     try:
         at_ms = int(datetime.fromisoformat(as_of).timestamp() * 1000)
-        hour_ms = next_hour(at_ms, hours_of(delete_when), timezone)
+        next_hour(at_ms, hours_of("0"), timezone)
     except (ValueError, OverflowError):
         raise UsageError("the plan's first_day has an as_of that is no time") from None
-    return Leaving(at_once, in_delete_when, if_disk_full, hour_ms, first_day.get("disk_used") is not None)
+    return Leaving(at_once, in_delete_when, if_disk_full, at_ms, timezone, hours, first_day.get("disk_used") is not None)
+
+
+def _day(first_day: Any) -> Mapping[str, Any]:
+    settings = first_day.get("settings", {}) if isinstance(first_day, dict) else {}
+    if not isinstance(settings, dict) or any(type(DAY_DEFAULTS.get(key)) is not type(value) for key, value in settings.items()):
+        raise UsageError("the plan's first_day has settings that are not known, or of the wrong kind")
+    return settings
 
 
 def _edges(rows: Any) -> tuple[Edge, ...]:

@@ -173,7 +173,10 @@ def _keep_segments(
 
 def _groups_read(group: str | int, topic: str | int, queue: str | int, messages: str | int, others: str | int) -> str:
     more = f"; {count_text(int(others), 'other queue')} of groups lose messages so, too" if others else ""
-    return f"Group {group} has not consumed {_messages(messages)} of these, of topic {topic}, queue {queue}{more}."
+    has_not = (
+        f"Group {seen(str(group))} has not consumed {_messages(messages)} of these, of topic {seen(str(topic))}, queue {queue}"
+    )
+    return f"{has_not}{more}. Keep the segments as said until it has: mqadmin consumerProgress then shows no difference."
 
 
 def _start_before(number: str | int, at: str | int, before: str | int) -> str:

@@ -1,6 +1,7 @@
-"""The lines to paste that make a master of a copy: settings, tables of another copy, topics, offsets. See `commands`.
+"""The lines to paste that make a master of a copy, and the one that shows how far a group has read. See `commands`.
 
-NAMESRV, BROKER, TOPIC and TIME are for a person to replace: no copy says them.
+They write settings, tables of another copy, topics and offsets. NAMESRV, BROKER, TOPIC and TIME are for a person to replace: no
+copy says them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ _CONF = "--broker-conf"
 _MASTER = "printf '\\n\\nbrokerRole=ASYNC_MASTER\\nbrokerId=0\\n' >>"
 _LONG = {"-t": "--topic", "-g": "--group"}
 _ADMIN = ("-n", "NAMESRV:9876")
+_OF_GROUP = {
+    Step.SET_GROUP: ("resetOffsetByTime", ("-t", "TOPIC", "-s", "TIME")),
+    Step.LET_GROUPS_READ: ("consumerProgress", ()),
+}
 
 
 def master_command(outcome: AuditOutcome, advice: Advice, words: Sequence[str]) -> tuple[str, str]:
-    """Return (the command of a step that makes a master, why there is none); ("", "") for any other step.
+    """Return (the command of a step that makes a master or waits for a group, why there is none); ("", "") for any other step.
 
     words: those of the audited copy.
     """
@@ -44,10 +49,9 @@ def master_command(outcome: AuditOutcome, advice: Advice, words: Sequence[str]) 
         return _line(
             ["mqadmin updateTopic"], [*_ADMIN, "-b", "BROKER:10911", *_named("-t", topic), *given], _unnamed("topic", topic)
         )
-    if advice.step == Step.SET_GROUP:
-        group = str(advice.values[0])
-        asked = [*_ADMIN, *_named("-g", group), "-t", "TOPIC", "-s", "TIME"]
-        return _line(["mqadmin resetOffsetByTime"], asked, _unnamed("group", group))
+    if advice.step in _OF_GROUP:
+        group, (asks, more) = str(advice.values[0]), _OF_GROUP[advice.step]
+        return _line([f"mqadmin {asks}"], [*_ADMIN, *_named("-g", group), *more], _unnamed("group", group))
     return "", ""
 
 

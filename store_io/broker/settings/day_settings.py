@@ -13,6 +13,11 @@ from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.given_settings import taken_value
 from store_io.broker.settings.known_keys import reads
 
+CLEAN, WARNING = "rocketmq.broker.diskSpaceCleanForciblyRatio", "rocketmq.broker.diskSpaceWarningLevelRatio"
+LEDGER_CHECK, LEDGER_CLEAN = "dledger.disk.ratio.check", "dledger.disk.ratio.clean"
+JVM_PROPERTIES = frozenset({CLEAN, WARNING, LEDGER_CHECK, LEDGER_CLEAN})
+"""Ratios that a broker takes of its JVM (-D), never of broker.conf: a line of such a name says how the JVM was started."""
+
 DAY_DEFAULTS: dict[str, Any] = {
     "cleanFileForciblyEnable": True,
     "cleanResourceInterval": 10_000,  # ms
@@ -25,6 +30,7 @@ DAY_DEFAULTS: dict[str, Any] = {
     "replicasPerDiskPartition": 1,
     "timerStopEnqueue": False,
     "transactionTimeOut": 6000,
+    **dict.fromkeys(JVM_PROPERTIES, ""),  # not set
 }
 
 
@@ -33,6 +39,12 @@ def day_settings(broker_conf: str | None, rules: BrokerRules) -> dict[str, Any]:
     texts = parse_properties(broker_conf) if broker_conf is not None else {}
     found = dict(DAY_DEFAULTS)
     for key in DAY_DEFAULTS.keys() & texts.keys():
-        value = taken_value(key, texts[key], DAY_DEFAULTS[key], rules.trims_texts) if reads(key, rules.version) else None
+        known = key in JVM_PROPERTIES or reads(key, rules.version)
+        value = taken_value(key, texts[key], DAY_DEFAULTS[key], rules.trims_texts) if known else None
         found[key] = DAY_DEFAULTS[key] if value is None else value
     return found
+
+
+def named_settings(broker_conf: str | None, rules: BrokerRules) -> dict[str, Any]:
+    """Return the settings of the day that are not their defaults."""
+    return {key: value for key, value in sorted(day_settings(broker_conf, rules).items()) if value != DAY_DEFAULTS[key]}

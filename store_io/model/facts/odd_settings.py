@@ -20,12 +20,15 @@ from store_io.broker.releases import (
     parse_known,
     taken_setting,
 )
+from store_io.broker.settings.day_settings import JVM_PROPERTIES
 from store_io.broker.settings.known_keys import OF_TEMPLATES, RENAMED, known_span, meant_by, reads
 
 MOST_NAMED = 8
 MOST_LETTERS = 80
 _MOST_COMPARED = 64  # unknown names that are compared with all known ones
 _KINDS = {"storeType": "(?i:default|defaultRocksDB)", "configManagerVersion": "v1|v2"}  # whatever else is its default
+
+_KNOWN = ALL_DEFAULTS.keys() | JVM_PROPERTIES
 
 
 class _Odd(NamedTuple):
@@ -53,7 +56,7 @@ class UnknownName(NamedTuple):
 def unknown_names(broker_conf: str | None, rules: BrokerRules) -> list[UnknownName]:
     """Return the lines of a broker.conf that the release ignores for their names, each name once, in order."""
     last = {line.key: line.value for line in properties_of(broker_conf or "")}
-    unknown = [key for key in sorted(last) if key not in ALL_DEFAULTS and not reads(key, rules.version)]
+    unknown = [key for key in sorted(last) if key not in _KNOWN and not reads(key, rules.version)]
     compared = [key for key in unknown if key not in OF_TEMPLATES][:_MOST_COMPARED]
     meant = {key: name for key in compared if (name := meant_by(key, rules.version)) not in last}
     return [UnknownName(key, last[key], meant.get(key, "")) for key in unknown]

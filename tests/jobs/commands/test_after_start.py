@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import pytest
 
 from jobs import entry
 from jobs.commands import after_start as command
+from schemas.first_day import StartMoment
 from store_io.audit.audit_store import run_local
 from store_io.first_day.after_start import edges_of, state_of
 from store_io.model.audit_request import AuditRequest
@@ -37,7 +39,8 @@ def builder(messages: int = 60) -> StoreBuilder:
 def plan_of(root: Path, conf: str, release: str = RELEASE, **more: Any) -> dict[str, Any]:
     """The plan that a repair leaves beside its new store."""
     location = StoreLocation(str(root))
-    plan: dict[str, Any] = json.loads(plan_text(run_local(AuditRequest("store", location, release, conf)).plan))
+    start = StartMoment(time.time_ns() // 1_000_000, disk_used=50.0)
+    plan: dict[str, Any] = json.loads(plan_text(run_local(AuditRequest("store", location, release, conf, start=start)).plan))
     state = state_of(plan["broker"], [row["file"] for row in plan["inputs"]])
     return {**plan, "edges": edges_of(open_source(location), state), **more}
 
@@ -79,10 +82,12 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
-def day(as_of: str = "2026-01-01T05:00:00Z", disk_used: float | None = 50.0, **parts: list[str]) -> dict[str, Any]:
+def day(
+    as_of: str = "2026-01-01T05:00:00Z", disk_used: float | None = 50.0, hours: int = 72, **parts: list[str]
+) -> dict[str, Any]:
     """The first day of a plan, by which these segments go."""
     lists = {"at_once": [], "in_delete_when": [], "if_disk_full": [], **parts}
-    return {"as_of": as_of, "timezone": "UTC", "disk_used": disk_used, "retention": {"delete_when": "04", **lists}}
+    return {"as_of": as_of, "timezone": "UTC", "disk_used": disk_used, "retention": {"reserved_hours": hours, **lists}}
 
 
 def retained(folder: Path, count: int, said: int) -> None:
@@ -249,6 +254,36 @@ def test_what_goes_if_the_disk_is_full_is_there_while_it_is_not(
     assert asked(started) == code
 
 
+LIMITS = {
+    "diskSpaceCleanForciblyRatio=60": (10, "5.3.3"),
+    "diskSpaceCleanForciblyRatio=70": (20, "5.3.3"),
+    "cleanFileForciblyEnable=false\ndiskSpaceCleanForciblyRatio=60": (20, "5.3.3"),
+    "rocketmq.broker.diskSpaceCleanForciblyRatio=0.6": (10, "4.9.8"),
+    "diskSpaceCleanForciblyRatio=60 ": (20, "4.9.8"),  # no name of that release
+    "fileReservedTime=1\ndiskMaxUsedSpaceRatio=60": (10, "5.3.3"),  # further segments are expired
+    "fileReservedTime=72\ndiskMaxUsedSpaceRatio=60": (20, "5.3.3"),
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(("conf", "code", "release"), [(conf, *rest) for conf, rest in LIMITS.items()])
+def test_the_limits_are_those_of_the_plan_or_of_the_broker_conf_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conf: str, code: int, release: str, named: bool
+) -> None:
+    built = StoreBuilder(release)
+    for number in range(60):
+        built.put(Message("Topic", 0, bytes([number]) * 150))
+    store = built.write(tmp_path / "store")
+    plan = plan_of(store.root, store.broker_conf + ("" if named else conf), release)
+    first, *_ = segments(tmp_path)
+    assert ("settings" in plan["first_day"]) is (not named and conf[-1] != " ")
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "broker.conf").write_text(conf)
+    monkeypatch.setattr(command, "_disk_used", lambda *_: 65.0)
+    first.unlink()
+    assert asked(tmp_path, *(["--broker-conf", str(tmp_path / "broker.conf")] if named else [])) == code
+
+
 def test_the_disk_is_that_of_the_log(tmp_path: Path) -> None:
     used = command._disk_used(StoreLocation(str(tmp_path)), 0)
     assert used is not None and command._disk_used(StoreLocation(str(tmp_path)), 1 << 60) == 100.0
@@ -328,6 +363,10 @@ def test_a_database_and_a_ledger_of_a_broker_that_runs(tmp_path: Path, capsys: p
         ({"first_day": day() | {"as_of": "today"}}, 2),
         ({"first_day": day("9999-12-31T23:00:00Z")}, 2),
         ({"first_day": day() | {"timezone": None}}, 2),
+        ({"first_day": day() | {"settings": {"fileReservedTime": "72"}}}, 2),
+        ({"first_day": day() | {"settings": {"fileSize": 72}}}, 2),
+        ({"first_day": day() | {"settings": []}}, 2),
+        ({"first_day": day() | {"settings": {"fileReservedTime": 48}}}, 0),
         ({"schema_version": 2}, 2),
         ({"complete": False}, 3),
         ({"first_day": None, "edges": []}, 0),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from store_io.broker.releases import BrokerRules, broker_rules
-from store_io.broker.settings.day_settings import DAY_DEFAULTS, day_settings
+from store_io.broker.settings.day_settings import CLEAN, DAY_DEFAULTS, LEDGER_CHECK, LEDGER_CLEAN, WARNING, day_settings
 from store_io.broker.settings.read_settings import read_given
 from store_io.first_day.cleaning import Cleaning, Disk, LogSegment, next_hour
 from store_io.first_day.cleaning_rules import HOUR_MS, CleaningRules, Hours, cleaning_rules, hours_of, ledger_cleaning_rules
@@ -214,3 +214,20 @@ def test_the_disk_of_dledger_decides(release: str, settings: dict[str, Any], per
     rules = ledger(release, **settings)
     assert (soon(rules, OLD, percent), soon(rules, YOUNG, percent)) == (expired, young)
     assert rules.batch == 10 and not math.isinf(own().forced_above)
+
+
+def test_ratios_of_the_jvm_win_and_are_held_to_the_bounds_of_their_release() -> None:
+    assert own("4.9.8", **{CLEAN: "0.2"}).forced_above == 0.2 and own(**{CLEAN: "0.2"}).forced_above == 0.30
+    assert own("4.9.8", **{CLEAN: "0.95"}).forced_above == 0.90 and own(**{CLEAN: "0.95"}).forced_above == 0.85
+    both: dict[str, Any] = {CLEAN: "0.6", "diskSpaceCleanForciblyRatio": 70}
+    assert own(**both).forced_above == 0.6
+    assert own(**{CLEAN: "none"}).forced_above == 0.85 and own(**{WARNING: "0.5"}).full_above == 0.5
+    assert ledger("4.9.3", **{LEDGER_CHECK: "0.5"}).expired_above == 0.5
+    assert ledger("4.9.4", **{LEDGER_CHECK: "0.5"}).expired_above == 0.75
+    assert ledger(**{LEDGER_CLEAN: "0.4"}).forced_above == 0.50
+
+
+def test_a_disk_forces_above_the_ratio_alone() -> None:
+    rules = own(diskSpaceCleanForciblyRatio=60)
+    assert rules.forces(60.1) and not rules.forces(60) and not rules.forces(None)
+    assert not own(cleanFileForciblyEnable=False).forces(100)

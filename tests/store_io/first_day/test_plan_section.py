@@ -17,6 +17,7 @@ def test_all_parts() -> None:
         timers=TimersOfDay(1, 2, 3, 4, 5, 1_795_816_014_250),
         delays=DelaysOfDay(1, 2, 3, (6,)),
         transactions=TransactionsOfDay(1, 2),
+        settings=(("fileReservedTime", 48),),
     )
     assert first_day_section(day) == {
         "as_of": "2026-11-28T15:24:15Z",
@@ -44,6 +45,7 @@ def test_all_parts() -> None:
         "delays": {"at_once": 1, "later": 2, "left_out": 3, "stuck_levels": (6,)},
         "transactions": {"moved_at_first_check": 1, "open": 2},
         "registers": False,
+        "settings": {"fileReservedTime": 48},
     }
 
 
@@ -52,5 +54,6 @@ def test_what_is_not_known_is_null() -> None:
     parts = first_day_section(DAY)
     assert parts is not None
     assert [name for name, value in parts.items() if value is None] == ["retention", "timers", "delays", "transactions"]
+    assert "settings" not in parts
     undated = first_day_section(replace(DAY, timers=TimersOfDay()))
     assert undated is not None and undated["timers"]["start_before"] is None

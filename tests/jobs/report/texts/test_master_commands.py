@@ -49,7 +49,8 @@ def test_a_file_that_no_shell_can_be_given_has_no_line() -> None:
 def test_topics_and_groups_reach_mqadmin_letter_by_letter(name: str, tmp_path: Path) -> None:
     topic = Advice(Step.CREATE_TOPIC, (name, 3, 4, "the log of this copy", "+queue.type=BatchCQ"))
     group = Advice(Step.SET_GROUP, (name,))
-    for advice, noun, option in ((topic, "topic", "-t"), (group, "group", "-g")):
+    reads = Advice(Step.LET_GROUPS_READ, (name, "T", 0, 5, 0))
+    for advice, noun, option in ((topic, "topic", "-t"), (group, "group", "-g"), (reads, "group", "-g")):
         line, why = master_command(samples.clean(), advice, ("/s",))
         if not shell_word(name):
             assert not line and why.startswith(f"No command line can show the {noun} ") and printable(why) == why

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from store_io.broker.releases import broker_rules
-from store_io.broker.settings.day_settings import DAY_DEFAULTS, day_settings
+from store_io.broker.settings.day_settings import CLEAN, DAY_DEFAULTS, day_settings, named_settings
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,10 @@ from store_io.broker.settings.day_settings import DAY_DEFAULTS, day_settings
 )
 def test_a_value_that_the_release_reads_counts(text: str | None, hours: int) -> None:
     assert day_settings(text, broker_rules("5.3.3")) == {**DAY_DEFAULTS, "fileReservedTime": hours}
+
+
+def test_what_is_named_is_what_is_no_default_and_a_property_of_the_jvm_is_known_by_its_line() -> None:
+    text = f"fileReservedTime=72\ndeleteWhen=05\nbrokerName=b\n{CLEAN}=0.5\n"
+    for release in ("4.9.8", "5.5.1"):
+        assert named_settings(text, broker_rules(release)) == {"deleteWhen": "05", CLEAN: "0.5"}
+    assert named_settings(None, broker_rules("5.3.3")) == {}
