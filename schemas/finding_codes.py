@@ -737,7 +737,7 @@ _ROWS = (
                 follows="Consumers get these messages twice."),
     FindingCode(Code.TIMERS_PASSED_OVER, LOSS, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Timer messages that a start at the named moment never delivers: their time is too long before it.",
-                step="Start the broker before the moment that the steps name, or send these messages again."),
+                step="Repair this copy with --late-timers: a start within seven days of that delivers them. Or send them again."),
     FindingCode(Code.TIMER_START_LATE, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Timers wait in RocksDB, and the time up to which timers were delivered is not stored there, as none was"
                         " delivered yet. A start then begins ten seconds before its own time.",

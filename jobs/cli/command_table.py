@@ -137,7 +137,7 @@ it leaves NEW.handover.html, a checklist for the start, and a list of the messag
     rare=_ELSEWHERE,
     instead=tuple(
         (name, "rescue chooses; give it to repair, in the Repair line that rescue shows")
-        for name in ("--policy", "--heal", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier")
+        for name in ("--policy", "--heal", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier", "--late-timers")
     ),
     epilog="""\
 exit codes: 0 nothing to do, or done; 2 usage; 3 not fully audited, refused, failed; 10, 20 not run; 130, 143 interrupted""",
@@ -290,6 +290,7 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done, NE
         Option("--empty-config", "", "with --fix-config: a table begins empty if nothing of it can be read; else its file stays"),
         Option("--heal-risk", "R", f"heal only where the risk of a wrong change is below R ({DEFAULT_RISK:g})", risk),
         Option("--with-earlier", "", "also append messages of a queue from before its topic was deleted and made again"),
+        Option("--late-timers", "", "make the timer's files anew: a start then delivers late timer messages, too"),
         *_ELSEWHERE,
     ),
     instead=(("--yes", "repair needs none: it runs at once, and with --dry-run only shows"),),
@@ -304,14 +305,11 @@ COMMAND_TABLE["after-start"] = CommandSpec(
 Say whether a store on which a broker was started is what was predicted: nothing cut, missing or changed.
 Also while the broker runs: it is only read. The first line is the answer; each difference follows with its file.""",
     heading="Examples, after those of repair --help, once a broker runs on the new store:",
-    examples=(
-        f"{COMMAND} after-start repaired --plan repaired.plan.json",
-        f"{COMMAND} after-start repaired --plan repaired.plan.json --full --format json",
-    ),
-    arguments=(("STORE", "the folder on which the broker was started (the one that holds commitlog/), a path or a URI"),),
+    examples=(f"{COMMAND} after-start repaired --plan repaired.plan.json",),
+    arguments=(("STORE", "the folder on which the broker was started, which holds commitlog/: a path or a URI"),),
     read=(
         Option("--plan", "PLAN", "NEW.plan.json, which repair and rescue leave beside the new store"),
-        Option("--broker-conf", "FILE", "of the broker that runs, if its hours or ratios of the disk are not the plan's"),
+        Option("--broker-conf", "FILE", "of the broker that runs, if it was changed since the plan"),
     ),
     much=(Option("--full", "", "compare all bytes before the predicted ends, not only the edges of files"),),
     write=(Option("--format", "text|json", "for people (default), or one JSON object"),),

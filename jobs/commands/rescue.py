@@ -66,7 +66,7 @@ from store_io.broker.releases import KNOWN_RELEASES
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.copy_whole import held_by
 from store_io.outcome.safety import differs_alone, holds_nothing
-from store_io.repair.proposals import RepairProposal, config_helps, recommended
+from store_io.repair.proposals import RepairProposal, config_helps, recommended, timers_late
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_work import RepairRequest, RunTasks
 from store_io.repair.ways import Way, section_of, still_to_be_had, work_out_way
@@ -282,7 +282,8 @@ def _ways(asked: AskedRescue, outcome: AuditOutcome, run_tasks: RunTasks) -> lis
     found = []
     for policy in POLICIES:
         tell_step(f"working out a repair by policy {policy}")
-        request = RepairRequest(plan.store, asked.location, asked.target, plan, policy, asked.donor)
+        late = timers_late(outcome)
+        request = RepairRequest(plan.store, asked.location, asked.target, plan, policy, asked.donor, late_timers=late)
         found.append(work_out_way(request, config_helps(outcome), run_tasks))
     return found
 

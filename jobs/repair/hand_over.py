@@ -21,6 +21,7 @@ from jobs.runtime.output import OutputFailed, write_local
 from schemas.rows import Row
 from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
 from store_io.base.java_properties import parse_properties
+from store_io.base.times import time_text
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.read_settings import given_settings
 from store_io.broker.settings.unsafe_settings import unsafe_settings
@@ -100,9 +101,17 @@ def hand_over(
         queues=ends.count if ends is not None else 0,
         answer=plan.answer,
         to_do=plan.to_do,
+        start_before=_start_before(outcome),
     )
     beside.write(PAGE_SUFFIX, hand_over_html(handed))
     return handed
+
+
+def _start_before(outcome: RepairOutcome) -> str:
+    """Return the moment from which on a start of the new store passes over timer messages; "" if none waits."""
+    day = outcome.audited.first_day if outcome.audited is not None else None
+    moment = day.timers.start_before_ms if day is not None and day.timers is not None else None
+    return time_text(moment) if moment is not None else ""
 
 
 def _assumed(request: RepairRequest) -> Iterator[str]:

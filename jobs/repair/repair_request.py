@@ -72,6 +72,7 @@ def read_request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         settings=settings,
         heal_risk=_heal_risk(command),
         with_earlier="--with-earlier" in command.flags,
+        late_timers="--late-timers" in command.flags,
         start=_start(given, location, target),
     )
 

@@ -11,7 +11,7 @@ from schemas.advice import Cause, Lack
 from schemas.answer import Answer
 from schemas.finding_codes import BY_A_START, CURED, Code
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
-from store_io.answer.repairs import empties, going, more_than_a_start, none_goes
+from store_io.answer.repairs import empties, going, keeps_late_timers, more_than_a_start, none_goes
 from store_io.outcome.safety import (
     Decision,
     Start,
@@ -86,9 +86,9 @@ class _Facts:
 
     @property
     def _late_alone(self) -> bool:
-        """Say whether the start loses timer messages alone, as it comes too late for them: no repair delivers these."""
+        """Say whether the start loses timer messages alone, as it comes too late for them, and no repair keeps these."""
         lost = {f.code for f in self.outcome.findings if f.severity == LOSS}
-        return lost == {Code.TIMERS_PASSED_OVER}
+        return lost == {Code.TIMERS_PASSED_OVER} and not keeps_late_timers(self.outcome)
 
     @property
     def no_repair(self) -> bool:

@@ -8,7 +8,7 @@ from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.wording import clause
 from store_io.outcome.safety import holds_nothing, lost_of, setting_at_fault, unqueueable
-from store_io.repair.proposals import DONOR, RepairProposal, config_helps, proposals
+from store_io.repair.proposals import DONOR, LATE_TIMERS, RepairProposal, config_helps, proposals, timers_late
 
 
 def going(outcome: AuditOutcome) -> list[RepairProposal]:
@@ -23,7 +23,16 @@ def acts(outcome: AuditOutcome) -> bool:
         return any(one.changes for one in found)
     changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
     cured = any(f.code in CURED and f.severity != NOTE and not f.has_step(Step.NO_QUEUE) for f in outcome.findings)
-    return changes or cured or config_helps(outcome)
+    return changes or cured or config_helps(outcome) or timers_late(outcome)
+
+
+def keeps_late_timers(outcome: AuditOutcome) -> bool:
+    """Say whether the recommended repair, or one that is not worked out yet, keeps timer messages for which a start is late."""
+    found = proposals(outcome)
+    best = next((one for one in found if one.refused is None), None)
+    if not timers_late(outcome) or outcome.no_repair is not None:
+        return False
+    return LATE_TIMERS in best.options if best is not None else all(not one.worked_out for one in found)
 
 
 def empties(outcome: AuditOutcome) -> bool:

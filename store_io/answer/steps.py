@@ -14,7 +14,7 @@ from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
 from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of, donor_holds_all
 from store_io.answer.day_steps import day_conditions
 from store_io.answer.promotion import OWN_BOUND, groups_without_offsets, place_of, topics_of_log, topics_of_tables
-from store_io.answer.repairs import acts, going, in_place_of_repair, none_goes
+from store_io.answer.repairs import acts, going, in_place_of_repair, keeps_late_timers, none_goes
 from store_io.outcome.safety import (
     LOGS_APART,
     AsMaster,
@@ -216,7 +216,13 @@ class _Steps:
 
     @cached_property
     def _day(self) -> list[Advice]:
-        return list(day_conditions(self._outcome))
+        kept = (Step.START_BEFORE,) if self._keeps_late else ()
+        return [advice for advice in day_conditions(self._outcome) if advice.step not in kept]
+
+    @cached_property
+    def _keeps_late(self) -> bool:
+        """Say whether a repair that is listed keeps the timer messages for which a start is late."""
+        return any(step.what is None for step in self._repair_steps) and keeps_late_timers(self._outcome)
 
     # ---- one name after the other --------------------------------------------------------------------------------------
 
@@ -388,7 +394,7 @@ class _Steps:
         outcome, lacking = self._outcome, self._decision.lacking
         yield from self._found.get(StepName.RESEND, ())
         late = sum(f.count for f in outcome.findings if f.code == Code.TIMERS_PASSED_OVER)
-        yield from [AnswerStep(StepName.RESEND, Advice(Step.SEND_TIMERS, (late,)))] if late else []
+        yield from [AnswerStep(StepName.RESEND, Advice(Step.SEND_TIMERS, (late,)))] if late and not self._keeps_late else []
         if lacking is not None and lacking.diverged_from:
             advice = _sent_from(outcome.name, lacking, outcome.replicas)
             yield from [AnswerStep(StepName.RESEND, advice)] if advice is not None else []

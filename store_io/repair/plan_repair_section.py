@@ -22,7 +22,7 @@ from store_io.base.errors import StoreError, Unreadable
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import NotRead, Task, run_task
 from store_io.base.wording import count_text
-from store_io.repair.proposals import config_helps, refused_section
+from store_io.repair.proposals import config_helps, refused_section, timers_late
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_work import RepairRequest
 from store_io.repair.ways import section_of, work_out_way
@@ -39,6 +39,7 @@ class StepsTask:
 
     plan: the text of plan.json.
     mends_config: as `work_out_way` takes it. Picklable.
+    late_timers: as `RepairRequest` takes it.
     """
 
     store: int
@@ -48,6 +49,7 @@ class StepsTask:
     message_bytes: int
     mends_config: bool = False
     not_after: float = 0
+    late_timers: bool = False
 
     @property
     def bytes_to_read(self) -> int:
@@ -63,7 +65,9 @@ class StepsTask:
         try:
             plan = read_plan(self.plan.encode())
             scratch = tempfile.gettempdir()
-            request = RepairRequest(plan.store, self.location, f"{scratch}/store", plan, self.policy)
+            request = RepairRequest(
+                plan.store, self.location, f"{scratch}/store", plan, self.policy, late_timers=self.late_timers
+            )
             try:
                 way = work_out_way(request, self.mends_config, _run_tasks)
             except Unreadable:  # the audit has read all of it: a read that fails now may succeed
@@ -82,8 +86,8 @@ def steps_tasks(outcome: AuditOutcome, location: StoreLocation, not_after: float
     """Return a task for each policy. None if no repair is needed, or none can be planned, or the store is too large."""
     if not _wanted(outcome) or _message_bytes(outcome) > MOST_BYTES:
         return []
-    text, size, helps = plan_text(outcome.plan), _message_bytes(outcome), config_helps(outcome)
-    return [StepsTask(0, location, text, policy, size, helps, not_after) for policy in POLICIES]
+    text, size, helps, late = plan_text(outcome.plan), _message_bytes(outcome), config_helps(outcome), timers_late(outcome)
+    return [StepsTask(0, location, text, policy, size, helps, not_after, late) for policy in POLICIES]
 
 
 def _section(answer: Any) -> Row:

@@ -16,8 +16,8 @@ from store_io.broker.settings.config_rules import CONFIG_FILES, DATABASE_TABLES
 from store_io.repair.repair_plan import BROKER, POLICIES
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
 
-HEAL, HEAL_RISK, FIX_CONFIG, EMPTY_CONFIG, FIX_OFFSETS, WITH_EARLIER, DONOR = (
-    "--heal", "--heal-risk", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier", "--donor",
+HEAL, HEAL_RISK, FIX_CONFIG, EMPTY_CONFIG, FIX_OFFSETS, WITH_EARLIER, LATE_TIMERS, DONOR = (
+    "--heal", "--heal-risk", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier", "--late-timers", "--donor",
 )  # fmt: skip
 MOST_RISK = DEFAULT_RISK  # of all records together that are healed without a person who asked for it
 _CONFIG_CODES = frozenset(
@@ -93,6 +93,11 @@ def _proposal(policy: str, row: Row) -> RepairProposal:
         offsets=sum(step["kept"].get("positions", 0) for step in row["steps"] if step["action"] == CORRECT_OFFSETS),
         not_kept=sum(form["count"] for file in row["config"] for form in file.get("not_kept", ())),
     )  # fmt: skip
+
+
+def timers_late(outcome: AuditOutcome) -> bool:
+    """Say whether a start that somebody decided on passes over timer messages: --late-timers keeps them."""
+    return any(f.code == Code.TIMERS_PASSED_OVER for f in outcome.findings)
 
 
 def refused_section(sentence: str, worked_out: bool = True) -> Row:

@@ -15,7 +15,7 @@ from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
 from store_io.broker.loading import Tree
 from store_io.broker.releases import BrokerRules
-from store_io.repair.proposals import DONOR, EMPTY_CONFIG, FIX_CONFIG, FIX_OFFSETS, HEAL, HEAL_RISK, WITH_EARLIER
+from store_io.repair.proposals import DONOR, EMPTY_CONFIG, FIX_CONFIG, FIX_OFFSETS, HEAL, HEAL_RISK, LATE_TIMERS, WITH_EARLIER
 from store_io.repair.repair_plan import BROKER, RepairPlan
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS, REMOVE, Steps, bytes_at, is_of_log
 from store_io.repair.writing.store_writer import StoreWriter
@@ -44,6 +44,7 @@ class RepairRequest:
     heal_risk: damaged records are healed if the risk is below it; None: none is.
     start: of a broker on the new store.
     with_earlier: messages of an earlier life of a queue that are in no queue get entries, too.
+    late_timers: the timer's files are made anew, so that a start delivers also what was due long ago.
     """
 
     name: str
@@ -59,6 +60,7 @@ class RepairRequest:
     heal_risk: float | None = None
     uploaded: str = ""
     with_earlier: bool = False
+    late_timers: bool = False
     start: StartMoment | None = None
 
     @property
@@ -77,6 +79,7 @@ class RepairRequest:
             (EMPTY_CONFIG, self.empty_config),
             (FIX_OFFSETS, self.fix_offsets),
             (WITH_EARLIER, self.with_earlier),
+            (LATE_TIMERS, self.late_timers),
             (DONOR, donor),
         )
         values = {HEAL_RISK: (str(heal_risk),), DONOR: (donor,)}

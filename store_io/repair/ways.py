@@ -165,6 +165,7 @@ def _worked_out(request: RepairRequest, run_tasks: RunTasks) -> Way:
         heal_risk=request.heal_risk if healed else None,
         fix_config=request.fix_config and written,
         fix_offsets=set_back,
+        late_timers=request.late_timers and bool((outcome.report.get("timers") or {}).get("rebuilt")),
     )
     config_left = _nothing_written(outcome.report["config"]) if request.fix_config and not written else ""
     seconds = time.monotonic() - began

@@ -82,6 +82,7 @@ class HandOver(RepairFigures):
     copy, target: paths of the damaged copy and of the new store.  command: the repair that was run, "" if it cannot be written.
     with_config: a repair that would also write files of config/, "" without one.
     words: as `commands.store_words` gives them for the copy.
+    start_before: the moment from which on a start passes over timer messages; "" if none waits.
     port, name_server: of the broker, by broker.conf; "" if it names no name server.
     report: NEW.repair.json.
     named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`; named_count: how many
@@ -112,6 +113,7 @@ class HandOver(RepairFigures):
     to_do: Sequence[tuple[str, str]] = ()
     command: str = ""
     with_config: str = ""
+    start_before: str = ""
     port: str = "10911"
     name_server: str = ""
 
@@ -419,6 +421,8 @@ def _start(handed: HandOver) -> Iterator[str]:
         f"Start RocketMQ {handed.release}, no other release: the new store was made and checked by its rules. Start it without"
         " traffic of clients first, if you can: brokerPermission=4 in broker.conf refuses writes."
     )
+    if handed.start_before:
+        yield f"Start it before {handed.start_before}: from then on it never delivers timer messages that wait in it now."
     unknown = handed.report.get("topics_unknown", [])
     if unknown:
         names = ", ".join(map(seen, unknown[:MOST_SEEN]))

@@ -26,6 +26,7 @@ from store_io.outcome.safety import Safety
 from store_io.repair.proposals import (
     FIX_CONFIG,
     FIX_OFFSETS,
+    LATE_TIMERS,
     MOST_RISK,
     WITH_EARLIER,
     RepairProposal,
@@ -306,4 +307,6 @@ def effect_clauses(proposal: RepairProposal) -> list[str]:
     if FIX_OFFSETS in proposal.options:
         number = count_text(proposal.offsets, "offset") if proposal.offsets else "offsets"
         found.append(f"{FIX_OFFSETS} sets back {number} beyond the new ends of the queues")
+    if LATE_TIMERS in proposal.options:
+        found.append(f"{LATE_TIMERS} has a start within seven days of the repair deliver timer messages that were due long ago")
     return found

@@ -170,9 +170,9 @@ def _mended(work: Work, audit: Audited, made: Rebuilt) -> bool:
 
 
 def _is_blamed(work: Work, audit: Audited) -> bool:
-    """Say whether a finding is about timers, or one of their files was taken away."""
+    """Say whether a finding is about timers, or one of their files was taken away, or new ones are asked for."""
     findings = any(Part.TIMER in CATALOGUE[f.code].about for f in audit.serious)
-    return findings or any(_is_timer_file(step.file) for step in work.steps.done)
+    return findings or work.request.late_timers or any(_is_timer_file(step.file) for step in work.steps.done)
 
 
 def _fits(view: TimerView, found: WaitingTimers | str, slave: bool) -> bool:
@@ -210,7 +210,9 @@ def _counts(found: WaitingTimers) -> str:
 def _write(work: Work, view: TimerView, found: WaitingTimers, clock: Clock) -> None:
     """Write the files, each as a step of its own."""
     log, read_time = _new_log(view, found, clock)
-    reason = "the timer's files do not fit the log"
+    reason = (
+        "a start is to read the slots of all that waits" if work.request.late_timers else "the timer's files do not fit the log"
+    )
     if work.tree.exists(TIMER_LOG):
         work.remove(TIMER_LOG, reason, work.tree)
     _remove_wheels(work, reason)

@@ -21,11 +21,13 @@ from schemas.advice import Advice, Cause, Gap, Step
 from schemas.store_names import BESIDE
 from store_io.kinds.config.rebuild import config_changes
 from store_io.kinds.config.texts.table_forms import Form
+from store_io.kinds.timers import timer_rebuild
 from store_io.repair import ways
 from tests.support import damage
 from tests.support.answers.repaired import content
 from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.small_repairs import SIZES, small_store
+from tests.support.stores.timers import timer_store
 from tests.support.texts.json_schemas import faults
 
 
@@ -461,3 +463,38 @@ def test_a_copy_without_config_of_a_broker_with_consumers_is_not_repaired(
     assert typed(tmp_path, "--yes", "--give-up") == 0
     assert "%RETRY%G" in (tmp_path / "store-rescued" / "config" / "topics.json").read_text()
     assert "Put the broker's own config/consumerOffset.json into it" in capsys.readouterr().out
+
+
+def test_timer_messages_for_which_a_start_is_late_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They were due years ago, and a rescue means a start now."""
+    made = timer_store(tmp_path / "store")
+    (tmp_path / "broker.conf").write_text(made.conf)
+    assert typed(tmp_path) == 20
+    said = capsys.readouterr().out
+    assert "--policy broker --late-timers" in said and "within seven days" in said
+    assert "Start before" not in said and "Send again" not in said
+    plan = json.loads((tmp_path / "store-rescued.rescue" / "store" / "plan.json").read_text())
+    assert (plan["answer"], plan["first_day"]["timers"]["never"]) == ("repair", 4)
+    assert typed(tmp_path, "--yes") == 0
+    new = json.loads((tmp_path / "store-rescued.plan.json").read_text())
+    assert {key: new["first_day"]["timers"][key] for key in ("never", "at_once", "later")} == {
+        "never": 0,
+        "at_once": 4,
+        "later": 0,
+    }
+    report = json.loads((tmp_path / "store-rescued.repair.json").read_text())
+    assert report["steps_from"] == "plan" and report["timers"]["rebuilt"] and report["timers"]["waiting"] == 4
+    page = html.unescape((tmp_path / "store-rescued.handover.html").read_text())
+    assert f"Start it before {new['first_day']['timers']['start_before'][:16]}" in page
+
+
+def test_timers_that_no_repair_makes_are_a_condition_and_sent_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broker.conf").write_text(timer_store(tmp_path / "store").conf)
+    monkeypatch.setattr(timer_rebuild, "_impossible", lambda view: "there is no room for a unit")
+    assert typed(tmp_path) == 20
+    said = capsys.readouterr().out
+    assert "--late-timers" not in said and "Send again 4 timer messages" in said
+    plan = json.loads((tmp_path / "store-rescued.rescue" / "store" / "plan.json").read_text())
+    assert plan["answer"] == "change"
