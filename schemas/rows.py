@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,18 @@ from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, Missing, NotRead
 
 QueueKey = tuple[str, int]  # (topic, queue id)
 Row = dict[str, Any]
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def quickly_pickled(of: _Class) -> _Class:
+    """Have a dataclass with slots pickled by its fields in their order: its own way takes three times as long."""
+    kind: Any = of
+    values = attrgetter(*kind.__slots__)
+    kind.__reduce__ = lambda self: (kind, values(self))
+    return of
+
 
 # ---- the copy ------------------------------------------------------------------------------------------------------
 
@@ -38,6 +51,7 @@ class StoreFile:
     mtime_ns: int = 0
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True)
 class MappedFile:
     """One file of a file queue as the broker would load it.
@@ -49,9 +63,6 @@ class MappedFile:
     path: str
     start: int
     size: int
-
-    def __reduce__(self) -> tuple[type[MappedFile], tuple[str, int, int]]:  # a dataclass's own way takes three times as long
-        return MappedFile, (self.path, self.start, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +271,7 @@ class SegmentSummary:
 # ---- findings and plan ---------------------------------------------------------------------------------------------
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One disagreement, as contract.md shapes it. `count` > 1: neighbouring ones of one code and cause, folded."""
@@ -290,12 +302,6 @@ class Finding:
         """Say whether this is the finding's next step."""
         return self.next is not None and self.next.step == step
 
-    def __reduce__(self) -> tuple[type[Finding], tuple[Any, ...]]:  # as for MappedFile
-        return Finding, (
-            self.code, self.file, self.start, self.end, self.severity, self.phy_offset, self.topic, self.queue_id,
-            self.queue_offset, self.expected, self.actual, self.message, self.next, self.count, self.only_time, self.more,
-        )  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
@@ -322,6 +328,7 @@ class PlanStep:
 # ---- derived data --------------------------------------------------------------------------------------------------
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True)
 class QueueEdges:
     """The entries of a ConsumeQueue that a fold asks for most often, so that it opens no file for them.
@@ -338,9 +345,6 @@ class QueueEdges:
     log_min: int = -1
     below: int = 0
     parted: bool = False
-
-    def __reduce__(self) -> tuple[type[QueueEdges], tuple[Any, ...]]:  # as for MappedFile
-        return QueueEdges, (self.entries, self.first_path, self.first_entries, self.log_min, self.below, self.parted)
 
 
 @dataclass(slots=True)

@@ -56,8 +56,8 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
     # A broker ends at the first of these that it comes to.
     first = [*met("by_settings"), *met("before_load"), *met("in_load"), loaded.refusal, *met("after_files")]
     loaded.refusal = next(filter(None, first), None)
-    later = [loaded.index_refusal, *met("after_recovery"), *met("in_start"), *met("at_last")]
-    loaded.index_refusal = next(filter(None, later), None)
+    later = [loaded.later_refusal, *met("after_recovery"), *met("in_start"), *met("at_last")]
+    loaded.later_refusal = next(filter(None, later), None)
     not_modelled += [Gap(Cause.SEGMENT_OUT_OF_RANGE, f.path, (f.start,)) for f in loaded.segments if not _in_range(f)]
     gaps.add(not_modelled)
     return OpenedCopy(

@@ -48,7 +48,7 @@ class LoadedQueue:
 class LoadedStore:
     """Lists the files that load() maps. `refusal`: the first reason to fail, in the order in which load() meets them.
 
-    index_refusal is a reason that only counts after recovery (5.1.0+). deleted: zero-length files that load() removes.
+    later_refusal is a reason that only counts after recovery (5.1.0+). deleted: zero-length files that load() removes.
     ledger: the DLedger group's files, whose data files are the last of `segments`; None without one.
     """
 
@@ -57,7 +57,7 @@ class LoadedStore:
     index: list[StoreFile] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     refusal: Refusal | None = None
-    index_refusal: Refusal | None = None
+    later_refusal: Refusal | None = None
     ledger: LedgerFiles | None = None
 
 
@@ -262,7 +262,7 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], nam
         if is_folder(entry):
             # Mapping a directory is an IOException: 5.1.0+ makes it load()'s result, before that it only ends the index load.
             if rules.folder_in_index_refuses:
-                loaded.index_refusal = Refusal(RefusalKind.INDEX_IS_FOLDER, entry.path)
+                loaded.later_refusal = Refusal(RefusalKind.INDEX_IS_FOLDER, entry.path)
             break
         loaded.index.append(entry)
     folder = ledger_folder(rules)

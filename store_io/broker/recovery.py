@@ -161,8 +161,8 @@ class Fold:
             # correctDelayOffset looks up the queue of every level, which creates the absent ones.
             for level in rules.delays:
                 self.dispatch.find_queue((commitlog_layout.SCHEDULE_TOPIC, level - 1))
-        if loaded.index_refusal:
-            raise Refused(loaded.index_refusal)
+        if loaded.later_refusal:
+            raise Refused(loaded.later_refusal)
 
     def _compensate(self) -> None:
         """Do compensateForHA, in releases and with settings that call it. Raises Refused if load() fails over it."""

@@ -147,7 +147,7 @@ def _carry_out(work: Work, copying: CopyUnderWay) -> RepairOutcome:
 
 
 def _finish(work: Work, begun: Begun) -> RepairOutcome:
-    """Return all that changes the log, and what follows from it."""
+    """Edit the new log, make all derived files anew, correct the offsets, and judge the new store."""
     apply_edits(work, begun.log.edits)  # 7: cut, zero, bridge
     _declare_clean(work, begun.audit)  # 8
     if work.request.policy == SALVAGE:
@@ -168,7 +168,7 @@ def _begun(work: Work) -> Begun:
 
 
 def _begin(work: Work, copying: CopyUnderWay) -> Begun:
-    """Return all that is done before the log is edited. Raises StoreError."""
+    """Wait for the copy, mend and audit it, and plan the edits of its log. Raises StoreError."""
     work.progress("copying")
     copied = copying.plan.copied  # 1: not whole yet while the copy is audited
     work.keeps = work.request.plan.rebuilds and work.writer.aside.free_bytes() > ROOM_TO_KEEP * copied.needed_bytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import html
 import json
 import re
@@ -18,7 +17,7 @@ from store_io.base.exit_codes import SEVERITIES
 from store_io.wording.steps import advice_text
 from tests import ROOT
 from tests.support.handmade import samples
-from tests.support.texts.own_code import nodes_of, said_in, tree
+from tests.support.texts.own_code import said_in
 
 BANNED = {
     "behind": r"\bbehind\b",  # after, beyond
@@ -152,37 +151,6 @@ PATHS = sorted(
     for path in (ROOT / folder).rglob("*")
     if (path.suffix in READ or path.name in NO_SUFFIX) and path.is_file() and path.stat().st_size
 )
-
-
-NO_VERBS = (
-    "The",
-    "A",
-    "An",
-    "All",
-    "Whether",
-    "How",
-    "Why",
-    "What",
-    "Which",
-    "Of",
-    "As",
-    "Those",
-    "One",
-    "Every",
-    "Each",
-    "Both",
-)
-
-
-@pytest.mark.parametrize("folder", ["jobs", "schemas", "store_io", "dev"])
-def test_a_functions_docstring_begins_with_a_verb(folder: str) -> None:
-    first = [
-        (str(path.relative_to(ROOT)), node.name, text.split()[0])
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for node in nodes_of(tree(path))
-        if isinstance(node, ast.FunctionDef) and (text := ast.get_docstring(node))
-    ]
-    assert len(first) > 10 and [row for row in first if row[2] in NO_VERBS] == []
 
 
 def test_whole_texts() -> None:

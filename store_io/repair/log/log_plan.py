@@ -228,7 +228,7 @@ class _LogRepair:
                 at = end
         segment.valid = kept
         if not kept and not is_last:
-            at = max(self.least, self.least + len(BRIDGE_TOPIC))
+            at = self.least + len(BRIDGE_TOPIC)
             self._bridge(segment, 0, at, "the segment holds no message")
         if segment.filler == at and at:
             return

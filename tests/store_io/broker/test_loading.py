@@ -113,7 +113,7 @@ def test_a_directory_in_index_becomes_the_result_of_load_since_5_1(release: str,
         StoreFile("index/readme", "file", 77),
     ]
     loaded = load_store(Tree(names), rules(release), frozenset())
-    assert bool(loaded.index_refusal) is refuses
+    assert bool(loaded.later_refusal) is refuses
     assert not loaded.refusal
 
 

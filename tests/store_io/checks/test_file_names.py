@@ -75,7 +75,7 @@ def test_a_name_that_the_release_skips_is_a_note(path: str, size: int, release: 
     assert (found.code, found.severity or NOTE) == ("file_unrecognised", severity)
     assert path.startswith(found.file)
     loaded = load_store(copy.tree, rules, frozenset())
-    refused = loaded.refusal or loaded.index_refusal
+    refused = loaded.refusal or loaded.later_refusal
     assert severity == REBUILDABLE or (refused is None and len(loaded.segments) == 1 and len(loaded.queues) == 1)
 
 
