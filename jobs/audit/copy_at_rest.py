@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from schemas.advice import Cause, Gap
 from schemas.rows import StoreFile
@@ -24,9 +24,6 @@ from store_io.base.wording import count_text
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
-
-    from jobs.audit.one_store import WholeStore
-    from store_io.audit.audit_store import StoreAudit
 
 _ABORT, _LOCK, _LOCKS = "abort", "lock", "/proc/locks"
 _JUST_NOW = 120  # seconds: a broker flushes its checkpoint and tables more often
@@ -120,7 +117,14 @@ def refused(signs: BrokerSigns, what: str) -> str:
     return f"{signs.held}; stop the broker, copy the directory with its times (cp -a), and {what} the copy"
 
 
-def listing_problems(context: SparkContext, audits: Sequence[StoreAudit | WholeStore]) -> list[list[Gap]]:
+class _Listed(Protocol):
+    """An audit that has its store's listing."""
+
+    def segment_addresses(self) -> Any:
+        """Return (path, address, size) of each segment."""
+
+
+def listing_problems(context: SparkContext, audits: Sequence[_Listed]) -> list[list[Gap]]:
     """Return for each audit a gap for each segment of which Spark sees another length than we do."""
     jvm: Any = context._jvm
     java_context: Any = context._jsc
