@@ -20,6 +20,7 @@ from schemas.finding_codes import NOTE as NOTE
 from schemas.finding_codes import REBUILDABLE as REBUILDABLE
 from schemas.first_day import FirstDay
 from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, Missing, NotRead, TimersOfCopy
+from schemas.replicas import NO_GROUP, Group
 
 QueueKey = tuple[str, int]  # (topic, queue id)
 Row = dict[str, Any]
@@ -637,7 +638,7 @@ class AuditOutcome:
     refusal: Refusal | None = None  # why the release does not start; None if it does, or if that is not known
     log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read
     furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest
-    replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
+    replicas: Group = NO_GROUP  # the same for all copies of a group
     missing: Missing | None = None  # messages shown and not held; None: none, or not known
     not_whole: list[NotWhole] = field(default_factory=list)  # what shows that the copy is not whole, the gravest first
     unclean: bool = False  # the abort marker is there

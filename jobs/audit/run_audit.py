@@ -323,7 +323,7 @@ def _outcomes_together(
 def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcome], progress: Progress) -> None:
     """Compare the copies of each group, in one Spark job.
 
-    Adds to the audits' findings, gives them their group's row of replicas.json, and makes those incomplete whose files could not
+    Adds to the audits' findings, gives them their group, and makes those incomplete whose files could not
     be compared.
     """
     audits = [audit for audit in prepared if isinstance(audit, StoreAudit)]
@@ -339,7 +339,7 @@ def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcom
             group.blame()
     except Exception as fault:  # a bug here must not lose the audits: they are marked incomplete
         for audit in audits:
-            if audit.request.replica_group and not audit.replicas:
+            if audit.request.replica_group and not audit.replicas.copies:
                 audit.gaps.add([Gap(Cause.COPIES_NOT_COMPARED, values=(f"{type(fault).__name__}: {reason(fault)}",))])
 
 
@@ -393,7 +393,7 @@ def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[Audi
     """Write the page of the whole run, and how groups of copies compare. Returns by name why a file could not be written."""
     missing = {}
     files: list[tuple[str, Callable[[], str | Iterable[str]]]] = [(INDEX, lambda: index_html(info, outcomes))]
-    if any(outcome.replicas for outcome in outcomes):
+    if any(outcome.replicas.copies for outcome in outcomes):
         files.append((REPLICAS, lambda: replicas_json(outcomes)))
     for name, text in files:
         with _noted() as problems:

@@ -124,7 +124,7 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
         _say(audit_text(outcome))
         asked = replace(asked, assumed=(*asked.assumed, *(f"{said}." for said in compared.doubts)))
         end = _end_without_repair(outcome, asked, compared)
-        if compared.group or end is not None:  # else the repair says why it leaves the donor out
+        if compared.group.copies or end is not None:  # else the repair says why it leaves the donor out
             _say(compared_text(compared))
         with every_read():
             asked, ways = (asked, []) if end is not None else _ways_without_unfit_donor(asked, outcome, run_tasks)
@@ -300,7 +300,7 @@ def _write(asked: AskedRescue, outcome: AuditOutcome) -> None:
     problems = write_store(output, outcome, context)
     if problems:
         raise OutputFailed(problems[0].sentence)
-    if outcome.replicas:
+    if outcome.replicas.copies:
         output.write(REPLICAS, replicas_json([outcome]))
 
 

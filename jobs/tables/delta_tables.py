@@ -26,6 +26,7 @@ from jobs.tables.delta_log import DeltaLog, spark_schema
 from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_files import DataFile, TablesFailed, hadoop_path, is_local, is_remote
 from schemas.arrow import arrow_schema
+from schemas.replicas import LackedRange
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import (
     DATASETS,
@@ -245,13 +246,12 @@ class _Lack(NamedTuple):
 
     holder: str
     replica_group: str
-    part: Row
+    part: LackedRange
 
 
 def _lacks(outcome: AuditOutcome) -> Iterator[_Lack]:
-    for lack in outcome.replicas.get("lacks", ()):
-        if lack["store"] == outcome.name:
-            yield from (_Lack(lack["holder"], outcome.replica_group, part) for part in lack["ranges"])
+    for lack in outcome.replicas.lacked_by(outcome.name):
+        yield from (_Lack(lack.holder, outcome.replica_group, part) for part in lack.ranges)
 
 
 class _StoreRun:
@@ -273,7 +273,9 @@ class _StoreRun:
         self.settings = [{"key": key, "value": str(s["value"]), "from": s["from"]} for key, s in sorted(settings.items())]
         starts = self.broker is not None and self.broker["starts"]
         self.loss = dict(zip(("messages", "bytes"), lost_of(outcome), strict=True)) if starts else None
-        self.group = dict(zip(("lacks_messages", "diverged"), lacks_of(outcome), strict=True)) if outcome.replicas else None
+        self.group = (
+            dict(zip(("lacks_messages", "diverged"), lacks_of(outcome), strict=True)) if outcome.replicas.copies else None
+        )
         self.times = outcome if outcome.messages else None
         self.listed = outcome if outcome.complete or outcome.segments else None
         self.unread = outcome.not_read if self.listed else None

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, AuditOutcome, Row
+from schemas.replicas import TableAhead, TableEntry
+from schemas.rows import NOTE, AuditOutcome
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 
 MOST_NAMED = 5  # topics, groups
@@ -19,18 +20,13 @@ FILES = frozenset((TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS)
 OWN_BOUND = (Step.CREATE_TOPIC, Step.CREATE_MORE, Step.SET_GROUP, Step.SET_MORE)
 
 
-def place_of(group: Row, name: str) -> str:
-    """Return where a copy of the group lies, so that it can be opened; its name if that is not known."""
-    return str(next((row.get("location") or name for row in group.get("copies", ()) if row["store"] == name), name))
-
-
 def is_file_to_copy(outcome: AuditOutcome, table: Advice) -> bool:
     """Say whether a table is taken by copying one file over the one that this copy's start reads. table: a TAKE_TABLE."""
     path, holder = str(table.values[0]), table.values[1]
     return path in FILES and not outcome.config_database and any(
-        row["holder_file"] == path and (row.get("file") or path).removesuffix(".bak") == path
-        for row in outcome.replicas.get("config", ())
-        if row["store"] == outcome.name and place_of(outcome.replicas, row["holder"]) == holder
+        ahead.holder_file == path and (ahead.file or path).removesuffix(".bak") == path
+        for ahead in outcome.replicas.ahead_of(outcome.name)
+        if outcome.replicas.place(ahead.holder) == holder
     )  # fmt: skip
 
 
@@ -38,22 +34,19 @@ def topics_of_tables(outcome: AuditOutcome, taken: list[Advice]) -> Iterator[Adv
     """Yield the topics to create that only other copies' tables name. taken: the steps on tables of other copies."""
     if any(table.step == Step.TAKE_TABLE and table.values[0] == TOPICS and is_file_to_copy(outcome, table) for table in taken):
         return
-    group = outcome.replicas
-    rows = [row for row in group.get("config", ()) if row["store"] == outcome.name and row["table"] == "topics"]
-    found: dict[str, tuple[Row, Row]] = {}
-    for row in rows:
-        for entry in row["entries"]:
-            found.setdefault(entry["topic"], (entry, row))
-    unnamed = max((row["lacks"] - len(row["entries"]) for row in rows), default=0)
-    sized = sorted(found.items(), key=lambda each: (-(each[1][0].get("write_queues") or 0), each[0]))
-    for topic, (entry, row) in sized[:MOST_NAMED]:
-        read, write = entry.get("read_queues") or 1, entry.get("write_queues") or 1
-        place = place_of(group, row["holder"])
+    tables = [ahead for ahead in outcome.replicas.ahead_of(outcome.name) if ahead.table == "topics"]
+    found: dict[str, tuple[TableEntry, TableAhead]] = {}
+    for ahead in tables:
+        for entry in ahead.entries:
+            found.setdefault(str(entry.topic), (entry, ahead))
+    unnamed = max((ahead.lacks - len(ahead.entries) for ahead in tables), default=0)
+    sized = sorted(found.items(), key=lambda each: (-(each[1][0].write_queues or 0), each[0]))
+    for topic, (entry, ahead) in sized[:MOST_NAMED]:
+        read, write = entry.read_queues or 1, entry.write_queues or 1
         if max(read, write) > MOST_QUEUES:
             continue
-        yield Advice(
-            Step.CREATE_TOPIC, (topic, read, write, f"{row['holder_file']} of {place}", BATCH if entry.get("batch") else "")
-        )
+        source = f"{ahead.holder_file} of {outcome.replicas.place(ahead.holder)}"
+        yield Advice(Step.CREATE_TOPIC, (topic, read, write, source, BATCH if entry.batch else ""))
     more = len(sized) - MOST_NAMED + unnamed
     if more > 0:
         yield Advice(Step.CREATE_MORE, (more, "replicas.json"))
@@ -62,12 +55,8 @@ def topics_of_tables(outcome: AuditOutcome, taken: list[Advice]) -> Iterator[Adv
 def topics_of_log(outcome: AuditOutcome) -> Iterator[Advice]:
     """Yield the topics to create that the log has messages of, and no table names: those with most messages first."""
     lost = [f for f in outcome.findings if f.code == Code.TOPIC_NOT_IN_TABLE and f.topic is not None and f.severity != NOTE]
-    elsewhere = {
-        entry["topic"]
-        for row in outcome.replicas.get("config", ())
-        if row["store"] == outcome.name and row["table"] == "topics"
-        for entry in row["entries"]
-    }
+    tables = (ahead for ahead in outcome.replicas.ahead_of(outcome.name) if ahead.table == "topics")
+    elsewhere = {entry.topic for ahead in tables for entry in ahead.entries}
     lost = sorted((f for f in lost if f.topic not in elsewhere), key=lambda f: (-f.count, str(f.topic)))
     queues = _queues(outcome, frozenset(str(f.topic) for f in lost[:MOST_NAMED]))
     for finding in lost[:MOST_NAMED]:

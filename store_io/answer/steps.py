@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from schemas.advice import Advice, Cause, Lack, NotWhole, Step
 from schemas.answer import Answer, AnswerStep, GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
-from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+from schemas.replicas import LOGS_APART, Group, TableAhead
+from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
 from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of, donor_holds_all
 from store_io.answer.day_steps import day_conditions
-from store_io.answer.promotion import OWN_BOUND, groups_without_offsets, place_of, topics_of_log, topics_of_tables
+from store_io.answer.promotion import OWN_BOUND, groups_without_offsets, topics_of_log, topics_of_tables
 from store_io.answer.repairs import acts, going, in_place_of_repair, keeps_late_timers, none_goes
 from store_io.outcome.safety import (
-    LOGS_APART,
     AsMaster,
     Start,
     config_absent,
@@ -325,10 +324,10 @@ class _Steps:
     def _conditions(self) -> Iterator[AnswerStep]:
         lacking, outcome = self._decision.lacking, self._outcome
         if lacking is not None and lacking.earlier and not donor_holds_all(self._outcome):
-            holder = place_of(outcome.replicas, lacking.holder)
+            holder = outcome.replicas.place(lacking.holder)
             yield AnswerStep(StepName.CONDITION, Advice(Step.ONLY_IF_LATER_ONE_IS_GONE, (holder, lacking.lacks)))
         if lacking is not None and lacking.refused and not lacking.best:
-            yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_THIS, (place_of(outcome.replicas, lacking.holder),)))
+            yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_THIS, (outcome.replicas.place(lacking.holder),)))
         for place in self._never_join():
             yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_OTHER, (place,)))
         if any(lack.kind == Lack.NO_CONFIG for lack in outcome.not_whole):
@@ -356,10 +355,9 @@ class _Steps:
     def _never_join(self) -> Iterator[str]:
         """Yield the places of copies that, as slaves of this one, would never copy anything."""
         group, name = self._outcome.replicas, self._outcome.name
-        if group.get("best") != name:
-            return
-        others = (row["store"] for row in group["copies"] if row["store"] != name)
-        yield from (place_of(group, other) for other in others if never_joins(group, other, name))
+        if group.best == name:
+            others = (copy.store for copy in group.copies if copy.store != name)
+            yield from (group.place(other) for other in others if never_joins(group, other, name))
 
     def _start(self) -> Iterator[AnswerStep]:
         outcome, answer = self._outcome, self._answer
@@ -415,45 +413,41 @@ def _of_lack(name: StepName, lack: NotWhole) -> AnswerStep:
     return AnswerStep(name, lack, (lack.file,))
 
 
-def _in_place(lacking: AsMaster, group: Row) -> Advice:
+def _in_place(lacking: AsMaster, group: Group) -> Advice:
     """Return the step for a copy that lacks messages of its group and is no clean earlier moment of another."""
     if lacking.undecided:
-        return Advice(Step.COMPARE_FORMS, (place_of(group, lacking.diverged_from), lacking.undecided))
+        return Advice(Step.COMPARE_FORMS, (group.place(lacking.diverged_from), lacking.undecided))
     if lacking.diverged_from:
-        return Advice(Step.COMPARE_DIVERGED, (place_of(group, lacking.diverged_from), lacking.lacks))
-    holder = place_of(group, lacking.holder)
+        return Advice(Step.COMPARE_DIVERGED, (group.place(lacking.diverged_from), lacking.lacks))
+    holder = group.place(lacking.holder)
     if lacking.best:
         return Advice(Step.SAVE_FROM, (holder, lacking.holds))
     return Advice(Step.MASTER_INSTEAD_OF_REFUSED if lacking.refused else Step.MASTER_INSTEAD, (holder, lacking.lacks))
 
 
-def _sent_from(store: str, lacking: AsMaster, group: Row) -> Advice | None:
+def _sent_from(store: str, lacking: AsMaster, group: Group) -> Advice | None:
     """Return which copy's messages to send again, and the copy that is to be master; None if that one lacks nothing."""
-    master = group.get("best") or lacking.diverged_from
+    master = group.best or lacking.diverged_from
     sender = lacking.diverged_from if master == store else store
-    rows = (row for row in group["lacks"] if (row["store"], row["holder"]) == (master, sender))
-    messages = sum(row["messages"] for row in rows)
-    places = place_of(group, sender), place_of(group, master)
-    return Advice(Step.SEND_ONLY_OTHERS, (places[0], messages, places[1])) if messages else None
+    messages = sum(lack.messages for lack in group.lacked_by(master, sender))
+    return Advice(Step.SEND_ONLY_OTHERS, (group.place(sender), messages, group.place(master))) if messages else None
 
 
-def _tables(group: Row, store: str) -> Iterator[Advice]:
+def _tables(group: Group, store: str) -> Iterator[Advice]:
     """Yield which tables of config/ to take from other copies before this copy becomes master."""
-    relations = {frozenset((pair["left"], pair["right"])): pair["relation"] for pair in group.get("pairs", ())}
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for row in group.get("config", ()):
-        names = row["table"] in ("topics", "groups")
-        if row["store"] == store and (names or relations.get(frozenset((store, row["holder"]))) not in LOGS_APART):
-            tables.setdefault(row["table"], []).append(row)
-    for table, rows in tables.items():
-        lesser = {row["store"] for row in group["config"] if row["table"] == table}
-        most = next((row for row in rows if row["holder"] not in lesser), None)  # it has all that any copy has
+    tables: dict[str, list[TableAhead]] = {}
+    for ahead in group.ahead_of(store):
+        if not ahead.of_offsets or group.relation(store, ahead.holder) not in LOGS_APART:
+            tables.setdefault(ahead.table, []).append(ahead)
+    for table, found in tables.items():
+        lesser = {ahead.store for ahead in group.config if ahead.table == table}
+        most = next((ahead for ahead in found if ahead.holder not in lesser), None)  # it has all that any copy has
         if most is None:
-            places = [text for row in rows for text in (row["holder_file"], place_of(group, row["holder"]))]
+            places = [text for ahead in found for text in (ahead.holder_file, group.place(ahead.holder))]
             yield Advice(Step.PUT_TOGETHER, ("the greatest of each offset" if "offsets" in table else f"all {table}", *places))
             continue
-        lacks = 0 if "offsets" in table else most["lacks"]
-        yield Advice(Step.TAKE_TABLE, (most["holder_file"], place_of(group, most["holder"]), lacks, table.removesuffix("s")))
+        lacks = 0 if most.of_offsets else most.lacks
+        yield Advice(Step.TAKE_TABLE, (most.holder_file, group.place(most.holder), lacks, table.removesuffix("s")))
 
 
 def _bounded(steps: list[AnswerStep]) -> Iterator[AnswerStep]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.advice import Cause, Gap
-from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, Row, SegmentSummary
+from schemas.replicas import NO_GROUP, Group
+from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, SegmentSummary
 from store_io.audit.open_copy import open_copy
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.base.errors import NotAStore, StoreError, UsageError
@@ -80,7 +81,7 @@ class StoreAudit:
     first: list[Task] = field(default_factory=list)  # the first round, for a runner of many stores
     furthest: FurthestRun | None = None  # of earlier audits; known once the store was read
     held: Mapping[str, FirstRead] = field(default_factory=dict)  # earlier readings of its segments
-    replicas: Row = field(default_factory=dict)  # its group as replicas.json has it, once its copies were compared
+    replicas: Group = NO_GROUP  # once its copies were compared
     bytes_compared: int = 0  # read once more for that
     beside: OpenedCopy | None = None  # the copy as another audit has opened it, which looks for changes and at the index
 

@@ -37,12 +37,12 @@ def held_by(outcome: AuditOutcome, path: str) -> NotWhole | None:
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is None or lacking.diverged_from:
         return None
-    group = outcome.replicas
-    end = next((row["end"] for row in group["copies"] if row["store"] == outcome.name), None)
-    rows = [row for row in group["lacks"] if (row["store"], row["holder"]) == (outcome.name, lacking.holder)]
-    if not any(end is None or piece["start"] >= end for row in rows for piece in row["ranges"]):
+    group, copy = outcome.replicas, outcome.replicas.copy(outcome.name)
+    end = copy.end if copy is not None else None
+    pieces = (piece for lack in group.lacked_by(outcome.name, lacking.holder) for piece in lack.ranges)
+    if not any(end is None or piece.start >= end for piece in pieces):
         return None
-    own = sum(row["messages"] for row in group["lacks"] if (row["store"], row["holder"]) == (lacking.holder, outcome.name))
+    own = sum(lack.messages for lack in group.lacked_by(lacking.holder, outcome.name))
     return NotWhole(Lack.OTHER_COPY, COMMITLOG, messages=lacking.holds, place=path, own=own)
 
 

@@ -16,6 +16,7 @@ from enum import Enum, StrEnum, auto
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import BY_A_START, CATALOGUE, STARTS_DISPATCH, Code, Part
+from schemas.replicas import Group, Rejoining, Relation
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from schemas.store_names import COMMITLOG
 from store_io.base.wording import count_text, names_text, seen
@@ -99,63 +100,47 @@ class AsMaster:
         )
 
 
-def as_master(group: Row, store: str) -> AsMaster | None:
-    """Return the facts on messages that the copy lacks; None if it lacks nothing that another copy holds.
-
-    group: its row of replicas.json, or {}.
-    """
-    copy = next((row for row in group.get("copies", ()) if row["store"] == store), None)
-    if copy is None or not (copy["lacks"] or copy.get("undecided")):
+def as_master(group: Group, store: str) -> AsMaster | None:
+    """Return the facts on messages that the copy lacks; None if it lacks nothing that another copy holds."""
+    copy = group.copy(store)
+    if copy is None or not (copy.lacks or copy.undecided):
         return None
-    own = sorted((row for row in group["lacks"] if row["store"] == store), key=lambda row: (-row["messages"], row["holder"]))
-    holder, holds = (own[0]["holder"], own[0]["messages"]) if own else ("", 0)
-    best = group["best"] == store
-    for pair in group["pairs"]:
-        if pair["relation"] == "diverged" and store in (pair["left"], pair["right"]):
-            other = pair["right"] if pair["left"] == store else pair["left"]
-            theirs = sum(row["messages"] for row in group["lacks"] if (row["store"], row["holder"]) == (other, store))
-            first = (pair["first_difference"] or {}).get("message")
-            return AsMaster(copy["lacks"], holder or other, holds, other, first, theirs, best)
-    if copy.get("undecided"):
-        pair = next((p for p in group["pairs"] if p["relation"] == "disputed" and store in (p["left"], p["right"])), None)
-        other = "another copy" if pair is None else pair["right"] if pair["left"] == store else pair["left"]
-        return AsMaster(copy["lacks"], holder, holds, other, best=best, undecided=copy["undecided"])
-    earlier, refused = holds == copy["lacks"] and is_earlier(group, store, holder), never_joins(group, store, holder)
-    return AsMaster(copy["lacks"], holder, holds, best=best, earlier=earlier, refused=refused)
+    own = sorted(group.lacked_by(store), key=lambda lack: (-lack.messages, lack.holder))
+    holder, holds = (own[0].holder, own[0].messages) if own else ("", 0)
+    best = group.best == store
+    for pair in group.pairs_of(store):
+        if pair.relation == Relation.DIVERGED:
+            other, first = pair.other(store), pair.first_difference
+            theirs = sum(lack.messages for lack in group.lacked_by(other, store))
+            return AsMaster(copy.lacks, holder or other, holds, other, first.message if first is not None else None, theirs, best)
+    if copy.undecided:
+        disputed = (pair.other(store) for pair in group.pairs_of(store) if pair.relation == Relation.DISPUTED)
+        return AsMaster(copy.lacks, holder, holds, next(disputed, "another copy"), best=best, undecided=copy.undecided)
+    earlier, refused = holds == copy.lacks and is_earlier(group, store, holder), never_joins(group, store, holder)
+    return AsMaster(copy.lacks, holder, holds, best=best, earlier=earlier, refused=refused)
 
 
-def _pair_of(group: Row, store: str, other: str) -> Row:
-    """Return the row of two copies, whichever of them is named first; {} without one."""
-    names = {store, other}
-    return next((pair for pair in group["pairs"] if {pair["left"], pair["right"]} == names), {})
-
-
-def relation_of(group: Row, store: str, other: str) -> str:
-    """Return how the logs of two copies compare, as replicas.json has it; "" if nobody compared them."""
-    return str(_pair_of(group, store, other).get("relation", ""))
-
-
-def never_joins(group: Row, store: str, master: str) -> bool:
+def never_joins(group: Group, store: str, master: str) -> bool:
     """Say whether this copy, as slave of the master, would neither cut nor copy, without end (controller.md 5)."""
-    rows = _pair_of(group, store, master).get("rejoin") or ()
-    return any((row["slave"], row["master"], row["outcome"]) == (store, master, "refused") for row in rows)
+    pair = group.pair(store, master)
+    rows = pair.rejoin if pair is not None else None
+    return any((row.slave, row.master, row.outcome) == (store, master, Rejoining.REFUSED) for row in rows or ())
 
 
-def is_earlier(group: Row, store: str, holder: str) -> bool:
+def is_earlier(group: Group, store: str, holder: str) -> bool:
     """Say whether this copy is a clean earlier moment of the other: all that it holds, messages and tables, the other has too.
 
     A copy that could never join the other is none: it does not become the other by waiting. Nor is one if the other does not
     start, or if its start would cut messages: nobody should start that one in its place.
     """
-    if next((row["cut"] for row in group["copies"] if row["store"] == holder), None) != 0:
+    own, other, relation = group.copy(store), group.copy(holder), group.relation(store, holder)
+    if other is None or other.cut != 0:
         return False
-    empty = next((row.get("start") is None for row in group["copies"] if row["store"] == store), False)
-    relation = relation_of(group, store, holder)
-    if not (relation == "behind" or relation == "apart" and empty) or never_joins(group, store, holder):
+    empty = own is not None and own.start is None
+    if not (relation == Relation.BEHIND or relation == Relation.APART and empty) or never_joins(group, store, holder):
         return False
-    ahead = any(row["messages"] for row in group["lacks"] if (row["store"], row["holder"]) == (store, holder))
-    lacks = any((row["store"], row["holder"]) == (holder, store) for row in (*group["lacks"], *group.get("config", ())))
-    return ahead and not lacks
+    lacks = group.lacked_by(holder, store) or any(table.holder == store for table in group.ahead_of(holder))
+    return any(lack.messages for lack in group.lacked_by(store, holder)) and not lacks
 
 
 class Safety(StrEnum):
@@ -223,7 +208,6 @@ _CONFIG_CLAUSES = {
     Code.CONSUMER_OFFSETS_EMPTY: "no group has an offset in {}",
     Code.CONFIG_DAMAGED: "{} does not hold what a broker writes",
 }
-LOGS_APART = ("diverged", "apart", "unknown")  # relations of copies whose offsets do not fit each other's log
 AT_ODDS = (Code.MESSAGES_NOT_READ, Code.IDENTITY_DIFFERS, Code.COMPACTED_TOPIC_UNSERVED)
 # What these say holds under every release.
 OF_ANY_RELEASE = (Safety.GONE, Safety.DIVERGED, Safety.LACKS, Safety.EMPTY)

@@ -9,6 +9,7 @@ from schemas.advice import Cause, Gap, LeftOut
 from schemas.finding_codes import Code
 from schemas.first_day import FirstDay
 from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, NotRead, TopicLoss
+from schemas.replicas import NO_GROUP, Group
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from schemas.timer_layout import TIMER_WHEEL
 from store_io.base.exit_codes import INCOMPLETE, of_store
@@ -86,14 +87,13 @@ class Judgement:
 
     findings: as they were made, without the catalogue's additions.
     held: as `changed_bytes.first_reads` gives it.
-    replicas: the group as replicas.json has it.
     """
 
     findings: Sequence[Finding]
     gaps: Gaps
     furthest: FurthestRun | None = None
     held: Mapping[str, FirstRead] = field(default_factory=dict)
-    replicas: Row = field(default_factory=dict)
+    replicas: Group = NO_GROUP
 
 
 def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:

@@ -6,7 +6,7 @@
 * `replica_parts`: what a segment's comparison finds.
 * `compared_copies`: the copies of a group with all that was found, as findings.
 * `behind`: findings on a copy that must not become master as it is.
-* `config_rows`: which offsets of consumers are greater in another copy, which topics and groups a copy lacks.
-* `replica_row`: the row of replicas.json, with who could be elected in a DLedger group, and what a replica in controller mode
-  would lose as slave of another.
+* `tables_ahead`: which offsets of consumers are greater in another copy, which topics and groups a copy lacks.
+* `group_of_copies`: all that is said of a group, with who could be elected in a DLedger group, and what a replica in controller
+  mode would lose as slave of another.
 """

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.finding_codes import Code
-from schemas.rows import Finding, Row
+from schemas.replicas import LOGS_APART, Group, TableAhead
+from schemas.rows import Finding
 from schemas.store_names import COMMITLOG
 from store_io.base.wording import count_text
-from store_io.outcome.safety import LOGS_APART, as_master, is_earlier, relation_of
+from store_io.outcome.safety import as_master, is_earlier
 
 _NOUNS = {"topics": "topic", "groups": "group", "offsets": "offset", "delay_offsets": "delay level's offset"}
 
 
-def behind_findings(group: Row, store: str) -> Iterator[Finding]:
-    """Yield the finding on messages that the copy lacks, and one for each table of config/ that is newer elsewhere.
-
-    group: its row of replicas.json.
-    """
+def behind_findings(group: Group, store: str) -> Iterator[Finding]:
+    """Yield the finding on messages that the copy lacks, and one for each table of config/ that is newer elsewhere."""
     lacking = as_master(group, store)
     if lacking is not None and not lacking.earlier:
         yield Finding(
@@ -31,28 +29,25 @@ def behind_findings(group: Row, store: str) -> Iterator[Finding]:
             message=lacking.clause(),
             count=lacking.lacks or lacking.undecided,
         )
-    most: dict[str, Row] = {}
-    for row in group.get("config", ()):
-        if row["store"] != store or is_earlier(group, store, row["holder"]):
+    most: dict[str, TableAhead] = {}
+    for ahead in group.ahead_of(store):
+        if is_earlier(group, store, ahead.holder):
             continue
-        if relation_of(group, store, row["holder"]) in LOGS_APART:  # neither table fits the other log
+        if group.relation(store, ahead.holder) in LOGS_APART:  # neither table fits the other log
             continue
-        if row["table"] not in most or _size(row) > _size(most[row["table"]]):
-            most[row["table"]] = row
-    for table, row in most.items():
-        parts = [
-            count_text(row[name], _NOUNS[table]) + words
-            for name, words in (("behind", " smaller than there"), ("lacks", " not at all"))
-            if row[name]
-        ]
+        if ahead.table not in most or _size(ahead) > _size(most[ahead.table]):
+            most[ahead.table] = ahead
+    for table, ahead in most.items():
+        counts = (ahead.behind, " smaller than there"), (ahead.lacks, " not at all")
+        parts = [count_text(number, _NOUNS[table]) + words for number, words in counts if number]
         yield Finding(
             Code.COPY_IS_BEHIND,
-            row["file"] or row["holder_file"],
-            expected=f"what {row['holder_file']} of {row['holder']} holds",
-            message=f"another copy, {row['holder']}, holds a newer {row['holder_file']}: this copy has {' and '.join(parts)}",
-            count=_size(row),
+            ahead.file or ahead.holder_file,
+            expected=f"what {ahead.holder_file} of {ahead.holder} holds",
+            message=f"another copy, {ahead.holder}, holds a newer {ahead.holder_file}: this copy has {' and '.join(parts)}",
+            count=_size(ahead),
         )
 
 
-def _size(row: Row) -> int:
-    return int(row["lacks"]) + int(row["behind"])
+def _size(ahead: TableAhead) -> int:
+    return ahead.lacks + ahead.behind

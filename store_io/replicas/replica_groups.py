@@ -20,15 +20,16 @@ import numpy as np
 
 from schemas.advice import Gap
 from schemas.finding_codes import Code
-from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
+from schemas.replicas import NO_GROUP
+from schemas.rows import EXTENT_MESSAGE, MappedFile, SegmentSummary
 from store_io.base.tasks import PartlyRead
 from store_io.model.queue_runs import message_runs
 from store_io.replicas.behind import behind_findings
 from store_io.replicas.compared_copies import ComparedCopies, ReplicaFindings, copy_of
-from store_io.replicas.config_rows import config_rows, topics_named_elsewhere
+from store_io.replicas.group_of_copies import group_of
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask
 from store_io.replicas.replica_parts import MAX_COPIES, QueueTotal, ReplicaPart, ReplicaRange, State
-from store_io.replicas.replica_row import group_row
+from store_io.replicas.tables_ahead import tables_ahead, topics_named_elsewhere
 from store_io.wording.gaps import gap_text
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def replica_groups(audits: Sequence[StoreAudit], absent: Sequence[tuple[str, str
 
 
 class ReplicaGroup:
-    """One group: asks for tasks once, then adds findings to its audits and has `result`, a row of replicas.json."""
+    """One group: asks for tasks once, then adds findings to its audits and has `result`."""
 
     def __init__(self, name: str, audits: Sequence[StoreAudit]):
         self.name = name
@@ -65,7 +66,7 @@ class ReplicaGroup:
         self.problems = [
             f"{audit.request.name}: not compared, the group has {len(audits)} copies" for audit in audits[MAX_COPIES:]
         ]
-        self.result: Row = {}
+        self.result = NO_GROUP
 
     # ---- what has to be read -----------------------------------------------------------------------------------------
 
@@ -161,8 +162,8 @@ class ReplicaGroup:
             copy.audit.findings += findings.of(number)
         for copy, finding in topics_named_elsewhere(self.copies):
             copy.audit.findings += [finding]
-        config, unread = config_rows(self.copies)
-        self.result = {**group_row(self.name, compared, [*self.problems, *unread]), "config": config}
+        tables, unread = tables_ahead(self.copies)
+        self.result = replace(group_of(self.name, compared, [*self.problems, *unread]), config=tuple(tables))
         for copy in self.copies:
             copy.audit.replicas = self.result
 

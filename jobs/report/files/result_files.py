@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +15,7 @@ from jobs.report.texts.commands import words_of
 from jobs.report.texts.next_steps import ShownStep, shown_steps
 from schemas.finding_codes import Code
 from schemas.losses import ALL_READ
+from schemas.replicas import Group, TableEntry
 from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
 from store_io.answer.answers import answer_of
@@ -58,6 +59,9 @@ class RunInfo:
     def plan_of(self, store: str) -> str:
         """Return the path of a store's plan.json; "" if it was not written."""
         return "" if store in self.unwritten else f"{self.out}/{store}/plan.json"
+
+
+_OF_TOPICS = ("read_queues", "write_queues", "batch")
 
 
 def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome], words: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
@@ -105,8 +109,8 @@ def _store(outcome: AuditOutcome, run: RunInfo, words: Sequence[str]) -> Row:
         "changed_segments": counted(outcome, Code.SEGMENT_CHANGED) if outcome.complete or outcome.segments else None,
         "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
         "earlier": outcome.furthest and {name: getattr(outcome.furthest, name) for name in _EARLIER},
-        "lacks_messages": lacks if outcome.replicas else None,
-        "diverged": diverged if outcome.replicas else None,
+        "lacks_messages": lacks if outcome.replicas.copies else None,
+        "diverged": diverged if outcome.replicas.copies else None,
         "counts": {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES},
         "findings_dropped": sum(outcome.findings_dropped.values()),
         "seconds": round(outcome.seconds, 3),
@@ -177,11 +181,22 @@ def _offsets(offsets: Mapping[tuple[str, str, int], int]) -> Iterator[tuple[str,
         yield f"{topic}@{group}", {str(place[2]): offset for place, offset in queues}
 
 
-def groups_of(outcomes: Sequence[AuditOutcome]) -> list[Row]:
+def groups_of(outcomes: Sequence[AuditOutcome]) -> list[Group]:
     """Return each replica group once, in the order of the stores."""
-    return list({outcome.replica_group: outcome.replicas for outcome in outcomes if outcome.replicas}.values())
+    return list({outcome.replica_group: outcome.replicas for outcome in outcomes if outcome.replicas.copies}.values())
 
 
 def replicas_json(outcomes: Sequence[AuditOutcome]) -> str:
     """Return the text of replicas.json."""
-    return document({"schema_version": 1, "groups": groups_of(outcomes)})
+    return document({"schema_version": 1, "groups": list(map(_group, groups_of(outcomes)))})
+
+
+def _group(group: Group) -> Row:
+    tables = [{**asdict(ahead), "entries": list(map(_entry, ahead.entries))} for ahead in group.config]
+    row = {("group" if key == "name" else key): value for key, value in asdict(replace(group, config=())).items()}
+    return {**row, "config": tables}
+
+
+def _entry(entry: TableEntry) -> Row:
+    """Return an entry of a table; only a topic's says something of queues."""
+    return {key: value for key, value in asdict(entry).items() if entry.batch is not None or key not in _OF_TOPICS}

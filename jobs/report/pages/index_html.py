@@ -69,7 +69,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     code = of_run((o.exit_code for o in outcomes), run.problems)
     conditions = [judgement.condition for _, judgement in judged if judgement.condition]
     copies = _copies(stores)
-    chosen = {str(group["group"]): choice_words(group) for group in groups_of(outcomes)} if copies else {}
+    chosen = {group.name: choice_words(group) for group in groups_of(outcomes)} if copies else {}
     view: View = {
         "title": "RocketMQ store audit",
         "run": run,
@@ -128,7 +128,7 @@ def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
         lost_messages=lost_messages,
         lost_bytes=lost_bytes,
         lost_timers=timers_lost(outcome),
-        lacks=lacks_of(outcome)[0] if outcome.replicas else None,
+        lacks=lacks_of(outcome)[0] if outcome.replicas.copies else None,
         stored=span_text(outcome.first_store_time, outcome.last_store_time) if outcome.messages else "",
         notes=note_kinds([outcome]),
         counts=counts,

@@ -144,7 +144,7 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], context:
         yield Section("marks", "Where each file ends", lambda: marks_view(outcome, broker))
         yield Section("queues", "ConsumeQueues and index files", lambda: queues_view(outcome))
         yield Section("findings", "Findings", lambda: findings_view(outcome, words))
-    if outcome.replicas:
+    if outcome.replicas.copies:
         yield Section("replicas", "Other copies of this log", lambda: replicas_view(outcome))
     if kind != Safety.SAFE and outcome.plan.get("steps"):
         leaves = leaves_view(outcome)

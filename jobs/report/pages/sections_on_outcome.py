@@ -177,18 +177,16 @@ def replicas_view(outcome: AuditOutcome) -> View:
     outcome: one with `replicas`.
     """
     group = outcome.replicas
-    choice = choice_words(group)
-    pairs = [pair for pair in group["pairs"] if outcome.name in (pair["left"], pair["right"])]
-    lacks = [lack for lack in group["lacks"] if lack["store"] == outcome.name]
+    choice, pairs = choice_words(group), list(group.pairs_of(outcome.name))
     return {
         "choice": choice[:1].upper() + choice[1:],
-        "stores": group["copies"],
+        "stores": group.copies,
         "pairs": [words for pair in pairs[:MOST_SHOWN] for words in (pair_words(pair), *rejoin_words(pair))],
         "of_pairs": len(pairs),
         "lacks": list(lack_words(group, outcome.name))[:MOST_SHOWN],
         "config": list(config_words(group, outcome.name))[:MOST_SHOWN],
-        "problems": group["problems"][:MOST_SHOWN],
-        "parts": [{"holder": lack["holder"], **part} for lack in lacks for part in lack["ranges"]],
+        "problems": group.problems[:MOST_SHOWN],
+        "parts": [(lack.holder, part) for lack in group.lacked_by(outcome.name) for part in lack.ranges],
     }
 
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.report.texts.text import bytes_text, count_text, printable
-from schemas.rows import NOTED, TAKEN, AuditOutcome, Comparison, Row, Start
+from schemas.replicas import LOGS_APART, Group, Pair, Rejoining, Relation, TableAhead
+from schemas.rows import NOTED, TAKEN, AuditOutcome, Comparison, Start
 from store_io.base.wording import names_text, seen
 from store_io.broker.releases import KNOWN_RELEASES, known_release, parse_known
-from store_io.outcome.safety import LOGS_APART, never_joins
+from store_io.outcome.safety import never_joins
 from store_io.wording.refusals import refusal_sentence
 from store_io.wording.steps import EMPTIED
 
@@ -145,114 +146,106 @@ def _note(row: Start) -> str:
     return printable(str(refusal_sentence(row.refusal))) if row.refusal is not None else ""
 
 
-def choice_words(group: Row) -> str:
+def choice_words(group: Group) -> str:
     """Return a sentence on the copy to start as master."""
-    best = group["best"]
-    if not best:
-        return str(group["why"])
-    loses = next((copy["loses"] for copy in group["copies"] if copy["store"] == best), 0)
-    choice = f"each would lose messages as master, {best} the fewest" if loses else f"start {best} as master"
-    shut = [copy["store"] for copy in group["copies"] if never_joins(group, copy["store"], best)]
+    best = group.copy(group.best or "")
+    if best is None:
+        return group.why
+    choice = f"each would lose messages as master, {best.store} the fewest" if best.loses else f"start {best.store} as master"
+    shut = [copy.store for copy in group.copies if never_joins(group, copy.store, best.store)]
     if shut:
         them = "it" if len(shut) == 1 else "them"
         as_is = "it is" if len(shut) == 1 else "they are"
         choice += f"; {names_text(shut)} can never join it as {as_is}: empty {them} first ({EMPTIED}), then let {them} copy"
-    return f"{choice}: {group['why']}"
+    return f"{choice}: {group.why}"
 
 
-def pair_words(pair: Row) -> str:
+def pair_words(pair: Pair) -> str:
     """Return how two copies differ, in a sentence."""
-    left, right, relation = pair["left"], pair["right"], pair["relation"]
-    both = f"{left} and {right}"
-    if relation == "equal" and pair["same_until"] is None:
-        return f"{both} are equal: neither has a message that the other lacks"
-    if relation == "apart":
-        return f"{both} have no physical offset in common"
-    if relation == "unknown":
-        return f"{both} could not be compared completely"
-    text = f"{both} are equal up to physical offset {pair['same_until']:,}"
-    if relation == "behind":
+    both = f"{pair.left} and {pair.right}"
+    match pair.relation:
+        case Relation.EQUAL if pair.same_until is None:
+            return f"{both} are equal: neither has a message that the other lacks"
+        case Relation.APART:
+            return f"{both} have no physical offset in common"
+        case Relation.UNKNOWN:
+            return f"{both} could not be compared completely"
+    text, first = f"{both} are equal up to physical offset {pair.same_until:,}", pair.first_difference
+    if pair.relation == Relation.BEHIND:
         return f"{text}, where one of them ends"
-    first = pair["first_difference"]
-    if relation == "equal" or first is None:
+    if pair.relation == Relation.EQUAL or first is None:
         return text
-    place = f"{seen(first['topic'])}/{first['queue_id']} at queue offset {first['queue_offset']:,}"
-    where = f"in {first['field']} of the message of {place}" if first["field"] else f"at the message of {place}"
-    return f"{text}: {where}; {first['other']} {_OTHER_HAS.get(first['other_has'], 'differs there')}"
+    place = f"{seen(first.topic)}/{first.queue_id} at queue offset {first.queue_offset:,}"
+    where = f"in {first.field} of the message of {place}" if first.field else f"at the message of {place}"
+    return f"{text}: {where}; {first.other} {_OTHER_HAS.get(first.other_has, 'differs there')}"
 
 
-def rejoin_words(pair: Row) -> Iterator[str]:
+def rejoin_words(pair: Pair) -> Iterator[str]:
     """Yield a sentence for each of two replicas in controller mode: its acts as slave of the other."""
-    for row in pair.get("rejoin") or ():
-        slave, master, outcome = row["slave"], row["master"], row["outcome"]
-        text = f"as slave of {master}, {slave} would "
-        if outcome == "cuts":
-            text += f"cut its log at physical offset {row['consistent_point']:,}, as the epochs say, and lose"
-            text += f" {count_text(row['messages'], 'message')} that {master} does not hold" if row["messages"] else " nothing"
-        elif outcome == "copies":
-            text += "cut nothing and copy what it lacks"
-        elif outcome == "keeps_its_log":
-            text += "keep its own log, as it has no epochs, whatever the master's log holds"
-        else:
-            text += "neither cut nor copy: the epochs lead to no place between two of its records. Empty it first"
-        if row["differs_before"] and outcome in ("cuts", "copies"):
+    for row in pair.rejoin or ():
+        text = f"as slave of {row.master}, {row.slave} would "
+        match row.outcome:
+            case Rejoining.CUTS:
+                text += f"cut its log at physical offset {row.consistent_point:,}, as the epochs say, and lose"
+                text += f" {count_text(row.messages, 'message')} that {row.master} does not hold" if row.messages else " nothing"
+            case Rejoining.COPIES:
+                text += "cut nothing and copy what it lacks"
+            case Rejoining.KEEPS:
+                text += "keep its own log, as it has no epochs, whatever the master's log holds"
+            case Rejoining.REFUSED:
+                text += "neither cut nor copy: the epochs lead to no place between two of its records. Empty it first"
+        if row.differs_before and row.outcome in (Rejoining.CUTS, Rejoining.COPIES):
             text += "; both differ before that place, and this stays"
         yield text
 
 
-def lack_words(group: Row, store: str) -> Iterator[str]:
+def lack_words(group: Group, store: str) -> Iterator[str]:
     """Yield a sentence for each other copy that has messages which this one lacks."""
-    for lack in group["lacks"]:
-        if lack["store"] == store and lack["messages"]:
-            queues = count_text(len(lack["by_queue"]), "queue")
-            said = f"{lack['holder']} holds {count_text(lack['messages'], 'message')} of {queues} that {store} lacks"
-            first = next((part["start"] for part in lack["ranges"]), None)
-            yield said + (f" ({bytes_text(lack['bytes'])}, from physical offset {first:,} on)" if first is not None else "")
+    for lack in group.lacked_by(store):
+        if lack.messages:
+            queues = count_text(len(lack.by_queue), "queue")
+            said = f"{lack.holder} holds {count_text(lack.messages, 'message')} of {queues} that {store} lacks"
+            first = next((part.start for part in lack.ranges), None)
+            yield said + (f" ({bytes_text(lack.bytes)}, from physical offset {first:,} on)" if first is not None else "")
 
 
-def config_words(group: Row, store: str = "") -> Iterator[str]:
+def config_words(group: Group, store: str = "") -> Iterator[str]:
     """Say of each table of config/ which copy has more of it, a sentence for each. store: only of pairs that it belongs to."""
-    rows = [row for row in group.get("config", ()) if not store or store in (row["store"], row["holder"])]
-    for row in rows:
-        own, holder, table = row["store"], row["holder"], row["table"]
-        if table in ("topics", "groups"):
-            kind = table.removesuffix("s")
-            names = ", ".join(seen(entry[kind]) for entry in row["entries"][:_NAMES])
-            more = f" and {row['lacks'] - _NAMES:,} more" if row["lacks"] > _NAMES else ""
-            yield f"{holder} has {count_text(row['lacks'], kind)} in {row['holder_file']} that {own} lacks: {names}{more}"
+    for ahead in group.config:
+        if store and store not in (ahead.store, ahead.holder):
             continue
-        noun = "consumer offset" if table == "offsets" else "delay level's offset"
+        own, holder = ahead.store, ahead.holder
+        if not ahead.of_offsets:
+            names = ", ".join(seen(str(entry.group if entry.topic is None else entry.topic)) for entry in ahead.entries[:_NAMES])
+            more = f" and {ahead.lacks - _NAMES:,} more" if ahead.lacks > _NAMES else ""
+            what = count_text(ahead.lacks, ahead.table.removesuffix("s"))
+            yield f"{holder} has {what} in {ahead.holder_file} that {own} lacks: {names}{more}"
+            continue
+        noun = "consumer offset" if ahead.table == "offsets" else "delay level's offset"
         parts = []
-        if row["behind"]:
-            be = "is" if row["behind"] == 1 else "are"
-            by = f", by {count_text(row['messages'], 'message')} in all" if row["behind"] > 1 else f", by {row['messages']:,}"
-            parts.append(f"{count_text(row['behind'], noun)} of {own} {be} smaller than those of {holder}{by}")
-        if row["lacks"]:
-            parts.append(f"{holder} has {count_text(row['lacks'], noun)} that {own} lacks")
-        yield "; ".join([*parts, _which_offsets(group, row)])
+        if ahead.behind:
+            be = "is" if ahead.behind == 1 else "are"
+            by = f", by {count_text(ahead.messages, 'message')} in all" if ahead.behind > 1 else f", by {ahead.messages:,}"
+            parts.append(f"{count_text(ahead.behind, noun)} of {own} {be} smaller than those of {holder}{by}")
+        if ahead.lacks:
+            parts.append(f"{holder} has {count_text(ahead.lacks, noun)} that {own} lacks")
+        yield "; ".join([*parts, _which_offsets(group, ahead)])
 
 
-def _relations(group: Row) -> dict[frozenset[str], str]:
-    """Look up how two copies of the group compare, whichever of them is named first."""
-    return {frozenset((pair["left"], pair["right"])): pair["relation"] for pair in group.get("pairs", ())}
-
-
-def _which_offsets(group: Row, row: Row) -> str:
+def _which_offsets(group: Group, ahead: TableAhead) -> str:
     """Say which offsets of two copies to take, a clause."""
-    own, holder = row["store"], row["holder"]
-    pairs = _relations(group)
-    back = any((r["store"], r["holder"], r["table"]) == (holder, own, row["table"]) for r in group["config"])
-    if pairs.get(frozenset((own, holder))) in LOGS_APART:
+    own, holder = group.copy(ahead.store), ahead.holder
+    if group.relation(ahead.store, holder) in LOGS_APART:
         return "their logs differ, so neither table fits the other log as it is"
-    if back:
-        return f"{own} in turn has others that are greater or that {holder} lacks, so take the greatest of each from both"
-    if any(copy["store"] == own and copy["lacks"] for copy in group["copies"]):
+    if any((other.holder, other.table) == (ahead.store, ahead.table) for other in group.ahead_of(holder)):
+        return f"{ahead.store} in turn has others that are greater or that {holder} lacks, so take the greatest of each from both"
+    if own is not None and own.lacks:
         return f"{holder} has the greater ones, and the longer log to which they belong"
-    whose = f"take {_holders_table(row)} before {own} is started as master"
+    whose = f"take {_holders_table(ahead)} before {ahead.store} is started as master"
     return f"{holder} has the greater ones: {whose}; a slave takes smaller ones of its master over"
 
 
-def _holders_table(row: Row) -> str:
+def _holders_table(ahead: TableAhead) -> str:
     """Name what to take from the copy that has more of a table: the file, or what a database shows."""
-    name = f"{row['holder_file']} of {row['holder']}"
-    return f"what {name} shows" if row["holder_file"].endswith("/") else name
+    name = f"{ahead.holder_file} of {ahead.holder}"
+    return f"what {name} shows" if ahead.holder_file.endswith("/") else name

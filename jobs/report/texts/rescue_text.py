@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from jobs.cli.terminal import Paint, in_columns
 from jobs.report.texts.commands import effect_clauses
@@ -12,7 +12,8 @@ from jobs.report.texts.next_steps import ShownStep
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from schemas.answer import StepName
-from schemas.rows import AuditOutcome, Row
+from schemas.replicas import NO_GROUP, Group
+from schemas.rows import AuditOutcome
 from store_io.answer.answers import answer_of
 from store_io.outcome.safety import as_master, lost_of, setting_that_cuts, timers_lost
 from store_io.repair.proposals import RepairProposal, proposals, recommended
@@ -27,19 +28,18 @@ _LABEL = 10
 class ComparedDonor:
     """How a donor compares with the copy.
 
-    group: the two as a row of replicas.json, {} without one.
     copy: its name there.
     problem: why they were not compared.
     """
 
     copy: str = ""
-    group: Row = field(default_factory=dict)
+    group: Group = NO_GROUP
     problem: str = ""
 
     @property
     def has_more(self) -> bool:
         """Say whether the donor has messages, or entries of config/, that the copy lacks or has older ones of."""
-        return any(row["store"] == self.copy for row in (*self.group.get("lacks", ()), *self.group.get("config", ())))
+        return bool(self.group.lacked_by(self.copy) or self.group.ahead_of(self.copy))
 
     @property
     def doubts(self) -> list[str]:
@@ -52,12 +52,12 @@ def compared_text(compared: ComparedDonor) -> str:
     """Return the text on messages that only one of copy and donor has. "" without a donor."""
     if compared.problem:
         return _line("Donor", compared.problem) + "\n"
-    if not compared.group:
+    if not compared.group.copies:
         return ""
-    said = [pair_words(pair) for pair in compared.group["pairs"]]
-    for name in dict.fromkeys((compared.copy, *(copy["store"] for copy in compared.group["copies"]))):
+    said = [pair_words(pair) for pair in compared.group.pairs]
+    for name in dict.fromkeys((compared.copy, *(copy.store for copy in compared.group.copies))):
         said += lack_words(compared.group, name)
-    said += [*config_words(compared.group), *compared.group["problems"]]
+    said += [*config_words(compared.group), *compared.group.problems]
     return "".join(f"{_line('Donor' if not number else '', text)}\n" for number, text in enumerate(said))
 
 

@@ -40,6 +40,7 @@ from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from schemas.answer import Answer, StepName
 from schemas.finding_codes import Code
+from schemas.replicas import Relation
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
@@ -334,17 +335,17 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
 def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     groups = groups_of(outcomes)
     for group in groups[:_LINES]:
-        yield _row("Replicas", printable(f"{group['group']}: {choice_words(group)}"))
-        places = [f"{copy['store']} is {copy['location']}" for copy in group["copies"] if copy.get("location")]
+        yield _row("Replicas", printable(f"{group.name}: {choice_words(group)}"))
+        places = [f"{copy.store} is {copy.location}" for copy in group.copies if copy.location]
         yield from (line for place in places[:_LINES] for line in _rows("", printable(place), 2))
         yield from _more(len(places) - _LINES, "copy", "copies")
-        different = [pair for pair in group["pairs"] if pair["relation"] != "equal"]
+        different = [pair for pair in group.pairs if pair.relation != Relation.EQUAL]
         yield from (_row("", printable(pair_words(pair))) for pair in different[:_LINES])
         yield from _more(len(different) - _LINES, "pair of copies")
         tables = list(config_words(group))
         yield from (line for sentence in tables[:_LINES] for line in _rows("", printable(sentence), 2))
         yield from _more(len(tables) - _LINES, "table of config/", "tables of config/")
-        yield from (_row("", printable(problem)) for problem in group["problems"][:_LINES])
+        yield from (_row("", printable(problem)) for problem in group.problems[:_LINES])
     yield from _more(len(groups) - _LINES, "group")
 
 

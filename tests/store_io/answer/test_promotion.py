@@ -7,6 +7,7 @@ from typing import Any
 
 from schemas.advice import Advice, Step
 from schemas.answer import StepName
+from schemas.replicas import Group, GroupCopy, TableAhead, TableEntry
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding
 from store_io.answer import steps as steps_module
 from store_io.answer.promotion import BATCH, groups_without_offsets, is_file_to_copy, topics_of_log, topics_of_tables
@@ -28,21 +29,14 @@ def slave(topics: int = 0, dropped: int = 0) -> AuditOutcome:
     return outcome
 
 
-def row(
-    topics: list[dict[str, Any]], lacks: int, file: str | None = TOPICS, holder: str = "b", shown: str = TOPICS
-) -> dict[str, Any]:
-    return {
-        "store": "clean", "holder": holder, "table": "topics", "file": file, "holder_file": shown, "lacks": lacks, "behind": 0,
-        "messages": 0, "entries": topics,
-    }  # fmt: skip
+def row(topics: list[TableEntry], lacks: int, file: str | None = TOPICS, holder: str = "b", shown: str = TOPICS) -> TableAhead:
+    return TableAhead("clean", holder, "topics", shown, file, lacks, entries=tuple(topics))
 
 
-def grouped(outcome: AuditOutcome, *rows: dict[str, Any]) -> AuditOutcome:
-    for each in rows:
-        each["store"] = outcome.name
-    names = [outcome.name, "b", "c"]
-    copies = [{"store": name, "location": f"/copies/{name}", "lacks": 0, "cut": 0} for name in names]
-    outcome.replicas = {"group": "g", "best": outcome.name, "copies": copies, "pairs": [], "lacks": [], "config": list(rows)}
+def grouped(outcome: AuditOutcome, *rows: TableAhead) -> AuditOutcome:
+    copies = tuple(GroupCopy(name, f"/copies/{name}") for name in (outcome.name, "b", "c"))
+    tables = tuple(replace(each, store=outcome.name) for each in rows)
+    outcome.replicas = Group("g", outcome.name, copies=copies, config=tables)
     return outcome
 
 
@@ -78,7 +72,7 @@ def test_only_a_slave_s_copy_whose_topics_no_repair_writes_gets_them(monkeypatch
 
 
 def test_topics_of_another_copy_s_table_are_made_only_if_no_file_can_be_copied() -> None:
-    entries = [{"topic": f"n{n}", "read_queues": 4, "write_queues": 4 + n, "batch": n == 0} for n in range(6)]
+    entries = [TableEntry(f"n{n}", read_queues=4, write_queues=4 + n, batch=n == 0) for n in range(6)]
     database = grouped(slave(), row(entries, 120, file="config/rdb/", shown="config/rdb/"))
     (taken,) = steps_module._tables(database.replicas, database.name)
     assert taken.step == Step.TAKE_TABLE and not is_file_to_copy(database, taken)
@@ -95,9 +89,10 @@ def test_topics_of_another_copy_s_table_are_made_only_if_no_file_can_be_copied()
 
 
 def test_topics_that_no_copy_has_all_of_come_from_the_copy_that_names_them() -> None:
-    one, other = {"topic": "x", "read_queues": 2, "write_queues": 2}, {"topic": "y", "read_queues": 3, "write_queues": 3}
+    one, other = (TableEntry(name, read_queues=n, write_queues=n, batch=False) for name, n in (("x", 2), ("y", 3)))
     outcome = grouped(slave(), row([one], 1), row([other], 1, holder="c"))
-    outcome.replicas["config"] += [{**row([], 1), "store": name} for name in ("b", "c")]
+    more = tuple(replace(row([], 1), store=name) for name in ("b", "c"))
+    outcome.replicas = replace(outcome.replicas, config=outcome.replicas.config + more)
     outcome.findings.append(Finding("topic_not_in_table", TOPICS, topic="x", count=5, severity=LOSS))
     found = [each for each in conditions(outcome) if each.step == Step.CREATE_TOPIC]
     assert [each.values[:4] for each in found] == [

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from schemas.rows import Row
+from schemas.replicas import NO_GROUP, FirstDifference, Group, GroupCopy, Lacked, Pair, Relation
 from store_io.outcome.safety import as_master
 
 
-def group(lacks: dict[str, dict[str, int]], *, best: str | None = None, diverged: tuple[str, str] | None = None) -> Row:
+def group(lacks: dict[str, dict[str, int]], *, best: str | None = None, diverged: tuple[str, str] | None = None) -> Group:
     """lacks: store -> holder -> messages."""
-    copies = [{"store": store, "cut": 0, "lacks": max(held.values(), default=0)} for store, held in lacks.items()]
-    rows = [
-        {"store": store, "holder": holder, "messages": number} for store, held in lacks.items() for holder, number in held.items()
-    ]
-    pairs: list[Row] = []
-    if diverged is not None:
-        pairs = [{"relation": "diverged", "left": diverged[0], "right": diverged[1], "first_difference": {"message": 77}}]
-    return {"copies": copies, "lacks": rows, "pairs": pairs, "best": best}
+    pairs = [Pair(*diverged, Relation.DIVERGED, first_difference=FirstDifference(77, 77))] if diverged is not None else []
+    return Group(
+        best=best,
+        copies=tuple(GroupCopy(store, lacks=max(held.values(), default=0)) for store, held in lacks.items()),
+        lacks=tuple(Lacked(store, holder, number) for store, held in lacks.items() for holder, number in held.items()),
+        pairs=tuple(pairs),
+    )
 
 
 def test_a_copy_that_lacks_nothing_and_a_store_without_a_group_have_none() -> None:
-    assert as_master({}, "a") is None
+    assert as_master(NO_GROUP, "a") is None
     assert as_master(group({"a": {}, "b": {"a": 2}}), "a") is None
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from jobs.report.texts.comparison_words import choice_words
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import Code
-from schemas.rows import Row
+from schemas.replicas import Group, GroupCopy, Lacked, Pair, Rejoin, Rejoining, Relation, TableAhead
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.safety import Safety, as_master
@@ -25,46 +26,50 @@ from tests.support.stores.replica import epoch_text, replica
 
 
 def group(
-    *lacks: tuple[str, str, int], relation: str = "behind", config: tuple[tuple[str, str], ...] = (), **more: object
-) -> Row:
+    *lacks: tuple[str, str, int],
+    relation: Relation = Relation.BEHIND,
+    config: tuple[tuple[str, str], ...] = (),
+    rejoin: tuple[Rejoin, ...] | None = None,
+) -> Group:
     """Two copies a and b. lacks: (store, holder, messages). config: (store, holder) of tables of which the holder has more."""
-    copies = [{"store": name, "start": 0, "cut": 0, "lacks": sum(n for store, _, n in lacks if store == name)} for name in "ab"]
-    table = {"table": "offsets", "file": "f", "holder_file": "f", "lacks": 0, "behind": 2}
-    return {
-        "best": None,
-        "copies": copies,
-        "lacks": [{"store": store, "holder": holder, "messages": number} for store, holder, number in lacks],
-        "pairs": [{"left": "a", "right": "b", "relation": relation, "first_difference": None, **more}],
-        "config": [{**table, "store": store, "holder": holder} for store, holder in config],
-    }
+    return Group(
+        copies=tuple(GroupCopy(name, start=0, lacks=sum(n for store, _, n in lacks if store == name)) for name in "ab"),
+        lacks=tuple(Lacked(*each) for each in lacks),
+        pairs=(Pair("a", "b", relation, rejoin=rejoin),),
+        config=tuple(TableAhead(store, holder, "offsets", "f", "f", behind=2) for store, holder in config),
+    )
 
 
-REFUSED = [{"slave": "b", "master": "a", "outcome": "refused"}]
+def first_copy(found: Group, **changed: Any) -> Group:
+    """The group with other facts about its first copy."""
+    return replace(found, copies=(replace(found.copies[0], **changed), *found.copies[1:]))
+
+
+REFUSED = Rejoin("b", "a", None, Rejoining.REFUSED)
 
 
 @pytest.mark.parametrize(
     ("found", "of_a", "of_b"),
     [
-        (group(relation="equal"), [], []),
+        (group(relation=Relation.EQUAL), [], []),
         (group(("b", "a", 5)), [], []),  # b is an earlier moment of a
         (group(("b", "a", 5), config=(("b", "a"),)), [], []),
         (group(("b", "a", 5), config=(("a", "b"),)), [2], [5]),  # the newer tables are with the shorter log
-        (group(("b", "a", 5), rejoin=REFUSED), [], [5]),
-        (group(("b", "a", 5), rejoin=[{**REFUSED[0], "outcome": "copies"}]), [], []),
-        (group(("b", "a", 5), relation="damaged"), [], [5]),
-        (group(("b", "a", 5), ("a", "b", 3), relation="diverged"), [3], [5]),
-        (group(config=(("b", "a"),), relation="equal"), [], [2]),
-        (group(config=(("b", "a"),), relation="unknown"), [], []),
+        (group(("b", "a", 5), rejoin=(REFUSED,)), [], [5]),
+        (group(("b", "a", 5), rejoin=(replace(REFUSED, outcome=Rejoining.COPIES),)), [], []),
+        (group(("b", "a", 5), relation=Relation.DAMAGED), [], [5]),
+        (group(("b", "a", 5), ("a", "b", 3), relation=Relation.DIVERGED), [3], [5]),
+        (group(config=(("b", "a"),), relation=Relation.EQUAL), [], [2]),
+        (group(config=(("b", "a"),), relation=Relation.UNKNOWN), [], []),
     ],
 )
-def test_what_lacks_something_is_blamed(found: Row, of_a: list[int], of_b: list[int]) -> None:
+def test_what_lacks_something_is_blamed(found: Group, of_a: list[int], of_b: list[int]) -> None:
     assert [[f.count for f in behind_findings(found, name)] for name in "ab"] == [of_a, of_b]
     assert all(f.code == Code.COPY_IS_BEHIND for name in "ab" for f in behind_findings(found, name))
 
 
 def test_a_copy_that_diverged_and_lacks_no_counted_message_is_no_fault_of_this_program() -> None:
-    found = group(relation="diverged")
-    found["copies"][0]["undecided"] = 1
+    found = first_copy(group(relation=Relation.DIVERGED), undecided=1)
     told = as_master(found, "a")
     assert told is not None and told.diverged_from == "b" and told.holds == 0
 
@@ -83,8 +88,7 @@ def compared(root: Path, names: str) -> tuple[ReplicaGroup, list[StoreAudit]]:
 
 @pytest.mark.parametrize("cut", [None, 0, 1], ids=["refuses", "keeps all", "cuts"])
 def test_only_a_copy_that_a_start_keeps_whole_is_named_instead(cut: int | None) -> None:
-    found = group(("b", "a", 5))
-    found["copies"][0]["cut"] = cut
+    found = first_copy(group(("b", "a", 5)), cut=cut)
     told = as_master(found, "b")
     assert told is not None and told.earlier is (cut == 0)
     assert ("Start a" in told.headline()) is (cut == 0)
@@ -103,7 +107,7 @@ def test_a_copy_that_its_settings_keep_from_serving_is_not_named_instead(tmp_pat
     fit = named == "real"
     assert (whole.exit_code, part.exit_code) == ((0, 0) if fit else (20, 10))
     assert judge(part).headline.startswith("Start b") is fit
-    assert (made.result["best"] == "b") is fit
+    assert (made.result.best == "b") is fit
 
 
 @pytest.mark.parametrize("apart", [True, False])

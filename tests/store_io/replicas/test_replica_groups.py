@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from jobs.report.texts.comparison_words import pair_words
+from schemas.replicas import FirstDifference, GroupCopy, Lacked
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import run_task
@@ -79,12 +80,12 @@ def holds(store: Store, records: Sequence[Record], whole: dict[int, bytes]) -> s
     return {r.at for r in records if bytes_at(log, r.at, r.at + r.size) == bytes_at(whole, r.at, r.at + r.size)}
 
 
-def row(group: ReplicaGroup, name: str) -> dict[str, Any]:
-    return next(copy for copy in group.result["copies"] if copy["store"] == name)
+def row(group: ReplicaGroup, name: str) -> GroupCopy:
+    return next(copy for copy in group.result.copies if copy.store == name)
 
 
-def lack(group: ReplicaGroup, store: str, holder: str) -> dict[str, Any]:
-    return next((r for r in group.result["lacks"] if (r["store"], r["holder"]) == (store, holder)), {})
+def lack(group: ReplicaGroup, store: str, holder: str) -> Lacked:
+    return next((r for r in group.result.lacks if (r.store, r.holder) == (store, holder)), Lacked(store, holder))
 
 
 @pytest.fixture
@@ -98,11 +99,11 @@ def test_equal_copies_differ_in_nothing_and_are_not_read_again(pair: tuple[Store
     builder, first, second = pair
     group, audits = compared([first, second])
     end = builder.records[-1].at + builder.records[-1].size
-    (only,) = group.result["pairs"]
-    assert only["relation"] == "equal" and only["first_difference"] is None
-    assert (only["common_start"], only["common_end"], only["same_until"]) == (0, end, end)
-    assert [(c["store"], c["lacks"], c["cut"], c["loses"]) for c in group.result["copies"]] == [("a", 0, 0, 0), ("b", 0, 0, 0)]
-    assert group.result["lacks"] == [] and group.result["best"] == "a"
+    (only,) = group.result.pairs
+    assert only.relation == "equal" and only.first_difference is None
+    assert (only.common_start, only.common_end, only.same_until) == (0, end, end)
+    assert [(c.store, c.lacks, c.cut, c.loses) for c in group.result.copies] == [("a", 0, 0, 0), ("b", 0, 0, 0)]
+    assert group.result.lacks == () and group.result.best == "a"
     assert group.tasks() == []
     assert [told(audit) for audit in audits] == [[], []] and [audit.outcome().exit_code for audit in audits] == [0, 0]
 
@@ -140,9 +141,7 @@ def test_a_verdict_says_what_is_scattered_over_several_copies(tmp_path: Path) ->
             damage.invert_byte(store.segment_of(record), store.position_of(record) + 100)
     group, audits = compared(stores)
     told = as_masters(audits)
-    assert (
-        group.result["best"] == "a" and told[0] == "Do not start this copy as master yet: b holds 1 message that this copy lacks"
-    )
+    assert group.result.best == "a" and told[0] == "Do not start this copy as master yet: b holds 1 message that this copy lacks"
     assert told[1:] == ["Do not start this copy as master: a holds 2 messages that this copy lacks"] * 2
 
 
@@ -151,28 +150,26 @@ def test_a_copy_that_is_behind_is_normal(tmp_path: Path, kept: int) -> None:
     whole = builder_of(200)
     first, second = whole.write(tmp_path / "a"), builder_of(kept).write(tmp_path / "b")
     group, audits = compared([first, second])
-    (only,) = group.result["pairs"]
-    assert only["relation"] == "behind" and only["same_until"] == whole.records[kept - 1].at + whole.records[kept - 1].size
-    assert group.result["best"] == "a"
-    assert (row(group, "a")["loses"], row(group, "b")["loses"]) == (0, 200 - kept)
+    (only,) = group.result.pairs
+    assert only.relation == "behind" and only.same_until == whole.records[kept - 1].at + whole.records[kept - 1].size
+    assert group.result.best == "a"
+    assert (row(group, "a").loses, row(group, "b").loses) == (0, 200 - kept)
     missing = whole.records[kept:]
     found = lack(group, "b", "a")
-    assert (found["messages"], found["bytes"]) == (200 - kept, sum(r.size for r in missing))
-    assert [(r["start"], r["end"], r["other_has"]) for r in found["ranges"]] == [
-        (missing[0].at, missing[-1].at + missing[-1].size, "beyond")
-    ]
+    assert (found.messages, found.bytes) == (200 - kept, sum(r.size for r in missing))
+    assert [(r.start, r.end, r.other_has) for r in found.ranges] == [(missing[0].at, missing[-1].at + missing[-1].size, "beyond")]
     wanted: dict[tuple[str, int], list[Record]] = {}
     for record in missing:
         wanted.setdefault((record.topic, record.queue_id), []).append(record)
     assert [
-        (q["topic"], q["queue_id"], q["messages"], q["first_queue_offset"], q["last_queue_offset"], q["first_store_time"],
-         q["last_store_time"])
-        for q in found["by_queue"]
+        (q.topic, q.queue_id, q.messages, q.first_queue_offset, q.last_queue_offset, q.first_store_time,
+         q.last_store_time)
+        for q in found.by_queue
     ] == [
         (*key, len(own), own[0].queue_offset, own[-1].queue_offset, own[0].store_time, own[-1].store_time)
         for key, own in sorted(wanted.items())
     ]  # fmt: skip
-    assert lack(group, "a", "b") == {}
+    assert lack(group, "a", "b") == Lacked("a", "b")
     assert [told(audit) for audit in audits] == [[], []] and [audit.outcome().exit_code for audit in audits] == [0, 0]
 
 
@@ -198,13 +195,11 @@ def test_a_damaged_body_is_named_and_the_other_copy_holds_it(pair: tuple[StoreBu
     record = builder.records[77]
     damage.invert_byte(second.segment_of(record), second.position_of(record) + 88 + 33, 0x10)
     group, (sound, damaged) = compared([first, second])
-    (only,) = group.result["pairs"]
-    assert (only["relation"], only["same_until"]) == ("damaged", record.at + 88 + 33)
-    assert only["first_difference"] == {
-        "phy_offset": record.at + 88 + 33, "message": record.at, "size": record.size, "field": "BODY", "topic": record.topic,
-        "queue_id": record.queue_id, "queue_offset": record.queue_offset, "holder": "a", "other": "b", "other_has": "damaged",
-    }  # fmt: skip
-    assert (row(group, "a")["lacks"], row(group, "b")["lacks"], group.result["best"]) == (0, 1, "a")
+    (only,) = group.result.pairs
+    assert (only.relation, only.same_until) == ("damaged", record.at + 88 + 33)
+    message = record.at, record.size, "BODY", record.topic, record.queue_id, record.queue_offset
+    assert only.first_difference == FirstDifference(record.at + 88 + 33, *message, "a", "b", "damaged")
+    assert (row(group, "a").lacks, row(group, "b").lacks, group.result.best) == (0, 1, "a")
     assert told(sound) == [] and sound.outcome().exit_code == 0
     (finding,) = told(damaged)
     at = second.position_of(record)
@@ -222,8 +217,8 @@ def test_what_no_checksum_covers_is_disputed_by_two_copies_and_settled_by_three(
     record = builder.records[60]
     flip(second, record, field)
     group, audits = compared([first, second])
-    (only,) = group.result["pairs"]
-    assert only["relation"] == "disputed" and only["first_difference"]["field"] == field.upper()
+    (only,) = group.result.pairs
+    assert only.relation == "disputed" and only.first_difference.field == field.upper()
     for audit in audits:
         (finding,) = told(audit)
         assert (finding.code, finding.severity, finding.phy_offset) == ("replica_disputes", NOTE, record.at)
@@ -232,14 +227,14 @@ def test_what_no_checksum_covers_is_disputed_by_two_copies_and_settled_by_three(
         assert judged.safety == Safety.DIVERGED and judged.lacking is not None
         assert "differ in 1 message, and nothing shows which copy is right" in judged.lacking.headline()
         assert audit.outcome().exit_code == 0  # neither can be called damaged
-    assert (row(group, "a")["lacks"], row(group, "b")["lacks"]) == (0, 0)
-    assert (row(group, "a")["disputed"], row(group, "b")["disputed"]) == (1, 1)
+    assert (row(group, "a").lacks, row(group, "b").lacks) == (0, 0)
+    assert (row(group, "a").disputed, row(group, "b").disputed) == (1, 1)
 
     group, audits = compared([first, second, third])
     severities = [[(f.code, f.severity) for f in told(audit)] for audit in audits]
     assert severities == [[], [("replica_disputes", LOSS)], []] and audits[1].outcome().exit_code == 20
     assert [a.outcome().exit_code for a in (audits[0], audits[2])] == [0, 0]
-    assert [pair["relation"] for pair in group.result["pairs"]] == ["disputed", "equal", "disputed"]
+    assert [pair.relation for pair in group.result.pairs] == ["disputed", "equal", "disputed"]
 
 
 def test_a_message_that_its_own_entries_contradict_is_the_damaged_one(pair: tuple[StoreBuilder, Store, Store]) -> None:
@@ -252,7 +247,7 @@ def test_a_message_that_its_own_entries_contradict_is_the_damaged_one(pair: tupl
     assert told(sound) == [] and sound.outcome().exit_code == 0
     (finding,) = told(damaged)
     assert (finding.severity, finding.phy_offset, finding.start, finding.end) == (LOSS, record.at, tags, tags + 1)
-    assert group.result["pairs"][0]["first_difference"]["field"] == "PROPERTIES"
+    assert group.result.pairs[0].first_difference.field == "PROPERTIES"
 
 
 def test_a_message_torn_in_its_properties_is_blamed_by_its_form(tmp_path: Path) -> None:
@@ -266,12 +261,12 @@ def test_a_message_torn_in_its_properties_is_blamed_by_its_form(tmp_path: Path) 
         if int(path.name) > last.at:
             path.unlink()
     group, (sound, torn) = compared([first, second])
-    (only,) = group.result["pairs"]
-    assert only["relation"] == "disputed" and only["first_difference"]["field"] == "PROPERTIES"
-    assert only["same_until"] == last.at + last.size - 9
+    (only,) = group.result.pairs
+    assert only.relation == "disputed" and only.first_difference.field == "PROPERTIES"
+    assert only.same_until == last.at + last.size - 9
     assert told(sound) == [] and sound.outcome().exit_code == 0
     assert [(f.severity, f.phy_offset) for f in told(torn) if f.code == "replica_disputes"] == [(LOSS, last.at)]
-    assert row(group, "b")["lacks"] == 40 and group.result["best"] == "a"
+    assert row(group, "b").lacks == 40 and group.result.best == "a"
 
 
 @pytest.mark.parametrize("kept", [5, 50, 90, 200])
@@ -281,9 +276,9 @@ def test_a_record_torn_before_its_properties_is_merely_behind(tmp_path: Path, ke
     torn = (first.segment_of(record)).read_bytes()[first.position_of(record) :][:kept]
     damage.overwrite(second.segment_of(record), second.position_of(record), torn)
     group, audits = compared([first, second])
-    (only,) = group.result["pairs"]
-    assert (only["relation"], only["same_until"], only["first_difference"]) == ("behind", record.at, None)
-    assert row(group, "b")["lacks"] == 40
+    (only,) = group.result.pairs
+    assert (only.relation, only.same_until, only.first_difference) == ("behind", record.at, None)
+    assert row(group, "b").lacks == 40
     assert [told(audit) for audit in audits] == [[], []]
 
 
@@ -295,12 +290,12 @@ def test_a_hole_and_a_lost_segment_are_in_the_other_copy(pair: tuple[StoreBuilde
     lost.unlink()
     inside = [r for r in builder.records if base <= r.at < base + SIZES.segment]
     group, (sound, holed) = compared([first, second])
-    (only,) = group.result["pairs"]
-    assert (only["relation"], only["first_difference"]["message"]) == ("damaged", builder.records[20].at)
-    assert only["same_until"] == builder.records[20].at + 2  # the first two bytes of its size are zero
+    (only,) = group.result.pairs
+    assert (only.relation, only.first_difference.message) == ("damaged", builder.records[20].at)
+    assert only.same_until == builder.records[20].at + 2  # the first two bytes of its size are zero
     found = lack(group, "b", "a")
-    assert found["messages"] == 3 + len(inside) == row(group, "b")["lacks"]
-    assert [(r["start"], r["other_has"], r["messages"]) for r in found["ranges"]] == [
+    assert found.messages == 3 + len(inside) == row(group, "b").lacks
+    assert [(r.start, r.other_has, r.messages) for r in found.ranges] == [
         (builder.records[20].at, "damaged", 3), (base, "missing", len(inside)),
     ]  # fmt: skip
     assert [(f.code, f.file, f.count) for f in told(holed)] == [
@@ -320,18 +315,18 @@ def test_logs_that_went_on_apart(tmp_path: Path) -> None:
     at = old.records[120].at
     assert new.records[120].at == at
     group, audits = compared([first, second])
-    (only,) = group.result["pairs"]
+    (only,) = group.result.pairs
     logs = log_of(first), log_of(second)
     differing = next(i for i in range(at, at + 400) if bytes_at(logs[0], i, i + 1) != bytes_at(logs[1], i, i + 1))
-    assert (only["relation"], only["same_until"], only["first_difference"]["message"]) == ("diverged", differing, at)
-    assert (row(group, "a")["lacks"], row(group, "b")["lacks"], group.result["best"]) == (90, 30, "b")
+    assert (only.relation, only.same_until, only.first_difference.message) == ("diverged", differing, at)
+    assert (row(group, "a").lacks, row(group, "b").lacks, group.result.best) == (90, 30, "b")
     for audit, count in zip(audits, (30, 90), strict=True):
         findings = told(audit)
         assert {(f.code, f.severity) for f in findings} == {("replica_diverged", NOTE)}
         assert findings[0].phy_offset == at and sum(f.count for f in findings) <= count
         assert audit.outcome().exit_code == 0  # each is sound by itself
         assert decide(audit.outcome()).safety == Safety.DIVERGED
-    assert lack(group, "b", "a")["messages"] == 30 and lack(group, "a", "b")["messages"] == 90
+    assert lack(group, "b", "a").messages == 30 and lack(group, "a", "b").messages == 90
 
 
 def test_retention_is_no_loss(pair: tuple[StoreBuilder, Store, Store]) -> None:
@@ -339,10 +334,10 @@ def test_retention_is_no_loss(pair: tuple[StoreBuilder, Store, Store]) -> None:
     gone = sorted((second.root / "commitlog").iterdir())[0]
     gone.unlink()
     group, audits = compared([first, second])
-    (only,) = group.result["pairs"]
+    (only,) = group.result.pairs
     expired = [r for r in builder.records if r.at < SIZES.segment]
-    assert (only["relation"], only["common_start"]) == ("equal", SIZES.segment)
-    assert (row(group, "b")["lacks"], row(group, "b")["before_its_start"]) == (0, len(expired))
+    assert (only.relation, only.common_start) == ("equal", SIZES.segment)
+    assert (row(group, "b").lacks, row(group, "b").before_its_start) == (0, len(expired))
     assert [told(audit) for audit in audits] == [[], []]
 
 
@@ -352,10 +347,10 @@ def test_copies_that_have_no_range_in_common(pair: tuple[StoreBuilder, Store, St
     for path in files[0][2:] + files[1][:2]:
         path.unlink()
     group, _ = compared([first, second])
-    (only,) = group.result["pairs"]
-    assert (only["relation"], only["common_start"], only["same_until"]) == ("apart", None, None)
+    (only,) = group.result.pairs
+    assert (only.relation, only.common_start, only.same_until) == ("apart", None, None)
     late = [r for r in builder.records if r.at >= 2 * SIZES.segment]
-    assert row(group, "a")["lacks"] == len(late) and row(group, "b")["lacks"] == 0
+    assert row(group, "a").lacks == len(late) and row(group, "b").lacks == 0
 
 
 NEITHER = "a and b are equal: neither has a message that the other lacks"
@@ -368,13 +363,13 @@ def test_copies_without_a_message(pair: tuple[StoreBuilder, Store, Store], tmp_p
     for store in empty[: 2 * segments]:
         (store.root / "commitlog" / f"{0:020d}").write_bytes(bytes(SIZES.segment))
     group, _ = compared(empty)
-    (only,) = group.result["pairs"]
-    assert (only["relation"], only["same_until"], pair_words(only)) == ("equal", None, NEITHER)
+    (only,) = group.result.pairs
+    assert (only.relation, only.same_until, pair_words(only)) == ("equal", None, NEITHER)
     group, _ = compared([pair[1], empty[0]])
-    (only,) = group.result["pairs"]
-    assert (only["relation"], only["same_until"]) == ("apart", None)
+    (only,) = group.result.pairs
+    assert (only.relation, only.same_until) == ("apart", None)
     assert pair_words(only) == "a and b have no physical offset in common"
-    assert row(group, "b")["lacks"] == len(pair[0].records) and group.result["best"] == "a"
+    assert row(group, "b").lacks == len(pair[0].records) and group.result.best == "a"
 
 
 def test_files_of_another_size_are_compared_by_physical_offset(pair: tuple[StoreBuilder, Store, Store]) -> None:
@@ -389,12 +384,12 @@ def test_files_of_another_size_are_compared_by_physical_offset(pair: tuple[Store
     conf = second.broker_conf.replace(f"={SIZES.segment}\n", f"={2 * SIZES.segment}\n")
     second = replace(second, broker_conf=conf)
     group, _ = compared([first, second])
-    assert (row(group, "a")["lacks"], row(group, "b")["lacks"]) == (0, 0)
-    assert group.result["pairs"][0]["same_until"] == builder.records[-1].at + builder.records[-1].size
+    assert (row(group, "a").lacks, row(group, "b").lacks) == (0, 0)
+    assert group.result.pairs[0].same_until == builder.records[-1].at + builder.records[-1].size
     damage.invert_byte(first.segment_of(builder.records[100]), first.position_of(builder.records[100]) + 90)
     group, _ = compared([first, second])
-    assert (row(group, "a")["lacks"], row(group, "b")["lacks"]) == (1, 0)
-    assert group.result["pairs"][0]["same_until"] == builder.records[100].at + 90
+    assert (row(group, "a").lacks, row(group, "b").lacks) == (1, 0)
+    assert group.result.pairs[0].same_until == builder.records[100].at + 90
 
 
 def test_a_group_of_very_many_copies_is_bounded(tmp_path: Path) -> None:
@@ -405,8 +400,8 @@ def test_a_group_of_very_many_copies_is_bounded(tmp_path: Path) -> None:
     ]
     (group,) = replica_groups(audits)
     group.finish([run_task(task) for task in group.tasks()])
-    assert [copy["lacks"] for copy in group.result["copies"]] == [2 - number % 3 for number in range(16)]
-    assert len(group.result["problems"]) == 2
+    assert [copy.lacks for copy in group.result.copies] == [2 - number % 3 for number in range(16)]
+    assert len(group.result.problems) == 2
 
 
 def test_what_a_start_cuts_counts_against_a_copy(pair: tuple[StoreBuilder, Store, Store]) -> None:
@@ -418,8 +413,8 @@ def test_what_a_start_cuts_counts_against_a_copy(pair: tuple[StoreBuilder, Store
     damage.zero_checkpoint(second)
     group, _ = compared([first, second])
     found = row(group, "b")
-    assert (found["lacks"], found["cut"], found["loses"]) == (1, 19, 20)
-    assert group.result["best"] == "a" and row(group, "a")["loses"] == 0
+    assert (found.lacks, found.cut, found.loses) == (1, 19, 20)
+    assert group.result.best == "a" and row(group, "a").loses == 0
 
 
 def test_a_segment_that_cannot_be_read_leaves_the_pair_unknown(pair: tuple[StoreBuilder, Store, Store]) -> None:
@@ -428,8 +423,8 @@ def test_a_segment_that_cannot_be_read_leaves_the_pair_unknown(pair: tuple[Store
     path.unlink()
     path.symlink_to("/dev/zero")
     group, (_, second_audit) = compared([first, second])
-    assert second_audit.outcome().exit_code in (3, 20) and group.result["pairs"][0]["relation"] != "equal"
-    assert row(group, "b")["complete"] is False and row(group, "b")["loses"] is None and group.result["best"] == "a"
+    assert second_audit.outcome().exit_code in (3, 20) and group.result.pairs[0].relation != "equal"
+    assert row(group, "b").complete is False and row(group, "b").loses is None and group.result.best == "a"
 
 
 def test_a_copy_that_changes_between_the_rounds_is_incomplete(pair: tuple[StoreBuilder, Store, Store]) -> None:
@@ -488,14 +483,14 @@ def test_any_copies_against_a_bytewise_witness(tmp_path: Path, seed: int) -> Non
     for number in range(len(stores)):
         others = set().union(*(has[other] for other in range(len(stores)) if other != number))
         lacking = {at for at in others - has[number] if at >= begins[number]}
-        assert row(group, "abc"[number])["lacks"] == len(lacking)
+        assert row(group, "abc"[number]).lacks == len(lacking)
         for other in range(len(stores)):
             if other != number:
                 mine = {at for at in has[other] - has[number] if at >= begins[number]}
-                assert lack(group, "abc"[number], "abc"[other]).get("messages", 0) == len(mine)
+                assert lack(group, "abc"[number], "abc"[other]).messages == len(mine)
     logs = [log_of(store) for store in stores]
-    for pair in group.result["pairs"]:
-        left, right = "abc".index(pair["left"]), "abc".index(pair["right"])
+    for pair in group.result.pairs:
+        left, right = "abc".index(pair.left), "abc".index(pair.right)
         low, high = max(begins[left], begins[right]), min(ends[left], ends[right])
         differing = []
         for r in whole.records:
@@ -505,7 +500,7 @@ def test_any_copies_against_a_bytewise_witness(tmp_path: Path, seed: int) -> Non
                     pieces = [[bytes_at(logs[n], i, i + 1) for i in range(r.at, r.at + r.size)] for n in (left, right)]
                     differing.append(r.at + next(i for i, (a, b) in enumerate(zip(*pieces, strict=True)) if a != b))
         if low < high:
-            assert pair["same_until"] == (min(differing) if differing else high)
+            assert pair.same_until == (min(differing) if differing else high)
 
 
 @pytest.mark.parametrize("fault", ["message", "segment"])
@@ -525,9 +520,9 @@ def test_what_a_repair_has_bridged_is_no_message_that_another_copy_lacks(
     new = replace(hurt, root=tmp_path / "new")
     group, audits = compared([hurt, new])
     assert [f.code for f in audits[1].findings].count("commitlog_bridged") >= 1
-    assert (row(group, "a")["lacks"], row(group, "b")["lacks"]) == (0, 0) and group.result["lacks"] == []
+    assert (row(group, "a").lacks, row(group, "b").lacks) == (0, 0) and group.result.lacks == ()
     assert [told(audit) for audit in audits] == [[], []]
     group, audits = compared([sound, new])
-    assert (row(group, "a")["lacks"], row(group, "b")["lacks"]) == (0, len(hit))
-    assert group.result["pairs"][0]["relation"] == "damaged", "not diverged: the bridge is no message of another log"
-    assert {part["other_has"] for part in lack(group, "b", "a")["ranges"]} <= {"damaged", "filler"}
+    assert (row(group, "a").lacks, row(group, "b").lacks) == (0, len(hit))
+    assert group.result.pairs[0].relation == "damaged", "not diverged: the bridge is no message of another log"
+    assert {part.other_has for part in lack(group, "b", "a").ranges} <= {"damaged", "filler"}

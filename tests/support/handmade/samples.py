@@ -10,6 +10,7 @@ from jobs.report.files.result_files import RunInfo
 from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from schemas.finding_codes import CATALOGUE
 from schemas.losses import GroupBeyond, LevelBeyond, LossOfStart, TopicLoss
+from schemas.replicas import Group, GroupCopy, Lacked, LackedQueue, LackedRange, Pair, Relation
 from schemas.rows import AuditOutcome, Finding, FurthestRun, Row
 from store_io.wording.gaps import gap_rows, gap_text
 from store_io.wording.refusals import refusal_row
@@ -131,38 +132,28 @@ def worked_out(**more: Any) -> Row:
 
 def lacking(outcome: AuditOutcome) -> AuditOutcome:
     """The store as the one of two copies that lacks messages."""
-    part = {"messages": 3, "bytes": 900, "first_store_time": START_MS, "last_store_time": START_MS + 7}
-    ranges = [{"start": 100 * i, "end": 100 * i + 50, "other_has": has, **part} for i, has in enumerate(("damaged", "beyond"))]
+    ranges = tuple(
+        LackedRange(100 * i, 100 * i + 50, has, 3, 900, START_MS, START_MS + 7) for i, has in enumerate(("damaged", "beyond"))
+    )
     outcome.replica_group = "g"
-    outcome.replicas = {
-        "group": "g",
-        "lacks": [
-            {"store": outcome.name, "holder": HOSTILE, "ranges": ranges},
-            {"store": HOSTILE, "holder": outcome.name, "ranges": ranges},
-        ],
-    }
+    names = outcome.name, HOSTILE
+    lacks = (Lacked(store, holder, ranges=ranges) for store, holder in (names, names[::-1]))
+    outcome.replicas = Group("g", copies=tuple(map(GroupCopy, names)), lacks=tuple(lacks))
     return outcome
 
 
 def behind(outcome: AuditOutcome, parted: bool = False) -> AuditOutcome:
     """The store as one of two copies that lacks 300 messages of the other; parted: as one that holds 20 others in their place."""
     outcome.replica_group = "g"
-    pair = {
-        "left": "master", "right": outcome.name, "relation": "diverged" if parted else "behind", "same_until": 900,
-        "first_difference": None, "rejoin": None,
-    }  # fmt: skip
-    part = {"bytes": 900, "by_queue": [{}], "ranges": []}
-    lacks = [{"store": outcome.name, "holder": "master", "messages": 300, **part}]
-    lacks += [{"store": "master", "holder": outcome.name, "messages": 20, **part}] if parted else []
-    known = {"start": 0, "end": 900, "messages": 9, "cut": 0}
-    copies = [
-        {"store": "master", "lacks": 20 * parted, "loses": 20 * parted, **known},
-        {"store": outcome.name, "lacks": 300, "loses": 300, **known},
-    ]
-    outcome.replicas = {
-        "group": "g", "best": "master", "why": "master would lose 0 messages.", "copies": copies, "pairs": [pair], "lacks": lacks,
-        "problems": [],
-    }  # fmt: skip
+    pair = Pair("master", outcome.name, Relation.DIVERGED if parted else Relation.BEHIND, same_until=900)
+    queue = LackedQueue("t", 0, 1, 1, 0, 0, START_MS, START_MS)
+    lacks = [Lacked(outcome.name, "master", 300, 900, (queue,))]
+    lacks += [Lacked("master", outcome.name, 20, 900, (queue,))] if parted else []
+    copies = (
+        GroupCopy(name, start=0, end=900, messages=9, lacks=lack, loses=lack)
+        for name, lack in (("master", 20 * parted), (outcome.name, 300))
+    )
+    outcome.replicas = Group("g", "master", "master would lose 0 messages.", tuple(copies), (pair,), tuple(lacks))
     return outcome
 
 

@@ -62,5 +62,5 @@ def test_findings_are_one_ascii_line_each_with_all_fields_of_the_contract() -> N
 def test_a_group_is_told_once_however_many_copies_it_has() -> None:
     one = samples.behind(samples.clean())
     groups = groups_of([one, replace(one, name="other"), samples.damaged()])
-    assert groups == [one.replicas] and json.loads(json.dumps(groups)) == groups
+    assert groups == [one.replicas]
     assert groups_of([samples.clean()]) == []

@@ -13,6 +13,7 @@ from jobs.report.pages.sections_on_outcome import MAX_COMMANDS, Setting, finding
 from jobs.report.texts.finding_words import finding_groups
 from jobs.report.texts.summary_text import summary_text
 from schemas.losses import LevelBeyond, LossOfStart, TopicLoss
+from schemas.replicas import FirstDifference, Group, GroupCopy, Lacked, LackedQueue, LackedRange, Pair, Relation
 from schemas.rows import DEFAULT, AuditOutcome
 from store_io.repair.proposals import refused_section
 from tests.support.handmade import samples
@@ -109,28 +110,19 @@ def test_no_steps_are_shown_where_no_repair_is_offered() -> None:
     assert "never shown" not in page_of(outcome, OFFERED).text
 
 
-def hostile_group(name: str) -> dict[str, object]:
+def hostile_group(name: str) -> Group:
     bad = "<script>\x1b[31m"
-    first = {
-        "phy_offset": 9, "message": 1, "size": 300, "field": "BODY", "topic": bad, "queue_id": 0, "queue_offset": 3,
-        "holder": name, "other": bad, "other_has": "damaged",
-    }  # fmt: skip
-    copy = {"start": 0, "end": 10, "messages": 5, "lacks": 1, "cut": None, "loses": None, "complete": True, "starts": None}
-    part = {
-        "start": 1,
-        "end": 301,
-        "other_has": "damaged",
-        "messages": 1,
-        "bytes": 300,
-        "first_store_time": 1,
-        "last_store_time": 2,
-    }
-    return {
-        "group": bad, "best": None, "why": f"{bad} is not known to start.", "problems": [bad],
-        "copies": [{"store": name, **copy}, {"store": bad, **copy}],
-        "pairs": [{"left": name, "right": bad, "relation": "damaged", "same_until": 9, "first_difference": first}],
-        "lacks": [{"store": name, "holder": bad, "messages": 1, "bytes": 300, "by_queue": [{}], "ranges": [part] * 200}],
-    }  # fmt: skip
+    first = FirstDifference(9, 1, 300, "BODY", bad, 0, 3, name, bad, "damaged")
+    part = LackedRange(1, 301, "damaged", 1, 300, 1, 2)
+    known = {"starts": None, "start": 0, "end": 10, "messages": 5, "lacks": 1, "cut": None, "loses": None}
+    return Group(
+        bad,
+        why=f"{bad} is not known to start.",
+        copies=tuple(GroupCopy(store, **known) for store in (name, bad)),
+        pairs=(Pair(name, bad, Relation.DAMAGED, same_until=9, first_difference=first),),
+        lacks=(Lacked(name, bad, 1, 300, (LackedQueue("t", 0, 1, 300, 0, 0, 1, 2),), (part,) * 200),),
+        problems=(bad,),
+    )
 
 
 def test_hostile_names_stay_text() -> None:
@@ -138,7 +130,7 @@ def test_hostile_names_stay_text() -> None:
     other = replace(other, name="b")
     for outcome in (one, other):
         outcome.replicas = hostile_group(one.name)
-        outcome.replica_group = str(outcome.replicas["group"])
+        outcome.replica_group = outcome.replicas.name
     page = "".join(report_html(one)).partition('<section id="replicas"')[2].partition("</section>")[0]
     assert "<script>" not in page and "\x1b" not in page and "&lt;script&gt;" in page
     assert page.count("<tr>") < 110  # bounded

@@ -209,10 +209,10 @@ def test_what_one_copy_alone_holds_is_saved_by_a_command(word: str, shell: list[
     conf.write_text("maxIndexNum=5")
     words = (here, "--release", "4.9.8", "--broker-conf", str(conf), "--commitlog", "/d1")
     outcome = samples.behind(samples.clean(), parted=True)
-    for row, place in zip(outcome.replicas["copies"], (there, here), strict=True):
-        row["location"] = place
+    copies = zip(outcome.replicas.copies, (there, here), strict=True)
+    outcome.replicas = replace(outcome.replicas, copies=tuple(replace(copy, location=place) for copy, place in copies))
     for master, steps in (("master", {"other": there, "resend": here}), (outcome.name, {"other": there, "resend": there})):
-        outcome.replicas["best"] = master
+        outcome.replicas = replace(outcome.replicas, best=master)
         found = {step.name.value: step for step in shown_steps(outcome, words, "/plan.json") if step.name in steps}
         assert list(found) == ["other", "resend"]
         for name, sender in steps.items():
@@ -233,8 +233,8 @@ def test_a_step_to_send_again_counts_what_the_copy_alone_holds_that_is_no_master
     name = outcome.name
     (step,) = (step for step in shown_steps(outcome, ("/s",), "/plan.json") if step.name == StepName.RESEND)
     assert step.text.startswith(f"Once master is master, send again what {name} alone holds, 20 messages: ")
-    outcome.replicas["best"] = name
+    outcome.replicas = replace(outcome.replicas, best=name)
     (step,) = (step for step in shown_steps(outcome, ("/s",), "/plan.json") if step.name == StepName.RESEND)
     assert step.text.startswith(f"Once {name} is master, send again what master alone holds, 300 messages: ")
-    outcome.replicas["lacks"] = outcome.replicas["lacks"][1:]
+    outcome.replicas = replace(outcome.replicas, lacks=outcome.replicas.lacks[1:])
     assert not [step for step in shown_steps(outcome, ("/s",), "/plan.json") if step.name == StepName.RESEND]

@@ -10,6 +10,7 @@ from jobs.report.pages.report_html import report_html
 from jobs.report.texts.comparison_words import least_text, lost_text, pair_words, release_lines, setting_lines
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Refusal, RefusalKind
+from schemas.replicas import Pair, Relation
 from schemas.rows import ASSUMED, AuditOutcome, Comparison, Premise, Start
 from store_io.audit.compared.comparison import answer_of
 from store_io.audit.compared.variants import Variant
@@ -129,8 +130,7 @@ def test_the_table_of_terminal_and_page() -> None:
     ],
 )
 def test_words_for_two_copies(relation: str, words: str) -> None:
-    pair = {"left": "a", "right": "b", "relation": relation, "same_until": 1234, "first_difference": None}
-    assert pair_words(pair) == words
+    assert pair_words(Pair("a", "b", Relation(relation), same_until=1234)) == words
 
 
 def test_without_a_group_nothing_is_said() -> None:

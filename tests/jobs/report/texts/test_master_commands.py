@@ -12,6 +12,7 @@ from jobs.report.texts.commands import shell_word
 from jobs.report.texts.master_commands import master_command
 from jobs.report.texts.text import printable
 from schemas.advice import Advice, Step
+from schemas.replicas import Group, GroupCopy, TableAhead
 from store_io.broker.settings.read_settings import read_given
 from tests.support.handmade import samples
 
@@ -74,8 +75,8 @@ def test_a_table_is_copied_over_the_one_that_a_start_reads(name: str, tmp_path: 
     for folder, text in ((here, "old"), (there, "new")):
         (folder / "config").mkdir(parents=True)
         (folder / "config" / "topics.json").write_text(text)
-    row = {"store": outcome.name, "holder": "b", "table": "topics", "file": None, "holder_file": "config/topics.json"}
-    outcome.replicas = {"copies": [{"store": "b", "location": str(there)}], "config": [row]}
+    ahead = TableAhead(outcome.name, "b", "topics", "config/topics.json")
+    outcome.replicas = Group(copies=(GroupCopy("b", str(there)),), config=(ahead,))
     advice = Advice(Step.TAKE_TABLE, ("config/topics.json", str(there), 1, "topic"))
     line, why = master_command(outcome, advice, (str(here),))
     typed(line, tmp_path)

@@ -22,6 +22,7 @@ from schemas.advice import Advice, Cause, Gap, Lack, NotWhole, Refusal, RefusalK
 from schemas.answer import GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, STARTS_DISPATCH
 from schemas.losses import LossOfStart
+from schemas.replicas import NO_GROUP, Group, GroupCopy, Pair, Relation, TableAhead, TableEntry
 from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding
 from store_io.answer import steps as steps_module
 from store_io.answer.answers import answer_of
@@ -90,7 +91,7 @@ def test_terminal_page_and_result_list_the_same_steps_in_the_order_of_their_name
     assert [order.index(step.name) for step in steps] == sorted(order.index(step.name) for step in steps)
     assert first_name(outcome) == (steps[0].name if steps else "")
     run = replace(samples.RUN, out=PLAN.rpartition("/")[0])
-    outcome = replace(outcome, name="hurt") if outcome.replicas == {} else outcome
+    outcome = replace(outcome, name="hurt") if outcome.replicas == NO_GROUP else outcome
     steps = shown_steps(outcome, WORDS, run.plan_of(outcome.name))
     (row,) = json.loads(result_json(run, [outcome], {outcome.name: WORDS}))["stores"]
     assert row["answer"] == answer_of(outcome)
@@ -420,14 +421,16 @@ def test_a_copy_is_told_which_tables_to_take_before_it_becomes_master(
 ) -> None:
     outcome = samples.behind(samples.clean())
     names = {"own": outcome.name, "b": "b", "c": "c"}
-    known = {"lacks": 0, "loses": 0, "start": 0, "end": 900, "messages": 9, "cut": 0}
-    pair = {"left": outcome.name, "right": "b", "relation": relation, "same_until": 900, "first_difference": None, "rejoin": None}
-    config = []
-    for store, holder in (row.split("<") for row in rows):
-        amount = {"lacks": 2, "behind": 0, "messages": 0, "entries": [{"topic": "T"}, {"topic": "U"}]}
-        config.append({"store": names[store], "holder": names[holder], "table": table[0], "holder_file": table[1], **amount})
-    copies = [{"store": name, **known} for name in names.values()]
-    outcome.replicas |= {"best": outcome.name, "copies": copies, "pairs": [pair], "lacks": [], "config": config}
+    entries = TableEntry("T"), TableEntry("U")
+    stores = [[names[name] for name in row.split("<")] for row in rows]
+    outcome.replicas = Group(
+        "g",
+        outcome.name,
+        outcome.replicas.why,
+        copies=tuple(GroupCopy(name, start=0, end=900, messages=9) for name in names.values()),
+        pairs=(Pair(outcome.name, "b", Relation(relation), same_until=900),),
+        config=tuple(TableAhead(store, holder, *table, lacks=2, entries=entries) for store, holder in stores),
+    )
     for text in (page_text(outcome), summary(outcome)):
         shown = re.sub(r"\s+", " ", text)
         assert "Safe to start" in shown and told in shown and (TAKE in shown or "put together" in shown) == bool(told)

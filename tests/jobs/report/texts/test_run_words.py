@@ -9,6 +9,7 @@ import pytest
 from jobs.report.texts.run_words import assumed_words, exit_words, kinds_text, store_title, title_of
 from jobs.report.texts.summary_text import summary_text
 from schemas.finding_codes import Code
+from schemas.replicas import Group, GroupCopy, Lacked, Pair, Relation
 from schemas.rows import REBUILDABLE, AuditOutcome, Finding
 from tests.support.handmade import samples
 from tests.support.texts.pages import index_of, page_of
@@ -23,13 +24,9 @@ def test_code_20_says_whether_messages_or_the_start_are_concerned() -> None:
 
 def behind(*codes: str, diverged: bool = False) -> AuditOutcome:
     """A copy with findings of these codes, whose group holds a message that it lacks."""
-    relation = "diverged" if diverged else "behind"
-    group = {
-        "best": "b",
-        "copies": [{"store": "a", "start": 0, "cut": 0, "lacks": 1}, {"store": "b", "start": 0, "cut": 0, "lacks": 0}],
-        "lacks": [{"store": "a", "holder": "b", "messages": 1}],
-        "pairs": [{"left": "a", "right": "b", "relation": relation, "first_difference": None}],
-    }
+    relation = Relation.DIVERGED if diverged else Relation.BEHIND
+    copies = GroupCopy("a", start=0, lacks=1), GroupCopy("b", start=0)
+    group = Group("g", "b", copies=copies, pairs=(Pair("a", "b", relation),), lacks=(Lacked("a", "b", 1),))
     found = [Finding(Code(code), "commitlog", severity=REBUILDABLE) for code in codes]
     counts = {REBUILDABLE: len(found)}
     return replace(samples.clean(), name="a", exit_code=10, findings=found, counts=counts, replicas=group)

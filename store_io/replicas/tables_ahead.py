@@ -7,10 +7,12 @@ greater ones are lost, unless they are taken from the copy that has them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from schemas.finding_codes import LOSS, Code
-from schemas.rows import Finding, Row
+from schemas.replicas import TableAhead, TableEntry
+from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.base.wording import count_text, seen
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
@@ -29,27 +31,24 @@ _PATHS = {
 }
 
 
-def config_rows(copies: Sequence[Copy]) -> tuple[list[Row], list[str]]:
-    """Return a row for each table of which another copy has more.
-
-    The second list has sentences about tables that could not be compared.
-    """
-    rows: list[Row] = []
+def tables_ahead(copies: Sequence[Copy]) -> tuple[list[TableAhead], list[str]]:
+    """Return the tables of which another copy has more, and sentences about tables that could not be compared."""
+    found: list[TableAhead] = []
     problems: list[str] = []
     for table, paths in _PATHS.items():
         shown: list[NewestTable | None] = []
         for copy in copies:
-            found = None
+            newest = None
             with copy.audit.no_fault_beyond():
                 config = copy.audit.copy[CONFIG]
-                found = newest_table(config, next((path for path in paths if path in config.tables.loads), paths[0]))
-            shown.append(found)
-            problems += [f"{copy.name}: {why}" for why in (found.unread if found is not None else (f"{paths[0]}: not read",))]
+                newest = newest_table(config, next((path for path in paths if path in config.tables.loads), paths[0]))
+            shown.append(newest)
+            problems += [f"{copy.name}: {why}" for why in (newest.unread if newest is not None else (f"{paths[0]}: not read",))]
         for store, own in zip(copies, shown, strict=True):
             for holder, other in zip(copies, shown, strict=True):
                 if own is not None and other is not None and own.entries != other.entries:
-                    rows += _row(table, store.name, holder.name, own, other)
-    return rows, problems
+                    found += _ahead(table, store.name, holder.name, own, other)
+    return found, problems
 
 
 def topics_named_elsewhere(copies: Sequence[Copy]) -> Iterator[tuple[Copy, Finding]]:
@@ -86,8 +85,8 @@ def _topics_of(store: Copy, copies: Sequence[Copy]) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _row(table: str, store: str, holder: str, own: NewestTable, other: NewestTable) -> Iterator[Row]:
-    """Yield the row of the entries that the holder has more; no row without any."""
+def _ahead(table: str, store: str, holder: str, own: NewestTable, other: NewestTable) -> Iterator[TableAhead]:
+    """Yield the table with the entries that the holder has more, if there are any."""
     lacks = sorted((key for key in other.entries if key not in own.entries), key=str)
     behind: list[tuple[int, Any]] = []
     if table in ("offsets", "delay_offsets"):
@@ -98,39 +97,29 @@ def _row(table: str, store: str, holder: str, own: NewestTable, other: NewestTab
     if not lacks and not behind:
         return
     named = [*(key for _, key in sorted(behind, key=lambda each: (each[0], str(each[1])))), *lacks][:MOST_NAMED]
-    yield {
-        "store": store,
-        "holder": holder,
-        "table": table,
-        "file": own.form or None,
-        "holder_file": other.form,
-        "lacks": len(lacks),
-        "behind": len(behind),
-        "messages": -sum(difference for difference, _ in behind),
-        "entries": [
-            {**_place(table, key), "own": _offset(own, key), "other": _offset(other, key), **_queues(table, other.entries[key])}
-            for key in named
-        ],
-    }
+    yield TableAhead(
+        store, holder, table, other.form, own.form or None, len(lacks), len(behind), -sum(less for less, _ in behind),
+        tuple(
+            replace(_named(table, key, other.entries[key]), own=_offset(own, key), other=_offset(other, key)) for key in named
+        ),
+    )  # fmt: skip
 
 
-def _place(table: str, key: Any) -> Row:
-    """Return the entry's own names; null for what a table of this kind does not have."""
-    group, topic, queue_id = key if table == "offsets" else (None, None, None)
-    level = key if table == "delay_offsets" else None
-    topic = key if table == "topics" else topic
-    group = key if table == "groups" else group
-    return {"topic": topic, "group": group, "queue_id": queue_id, "delay_level": level}
-
-
-def _queues(table: str, settings: Any) -> Row:
-    """Return a topic's numbers of queues and its attributes; nothing of another table's entry."""
-    if table != "topics" or not isinstance(settings, dict):
-        return {}
-    numbers = {name: settings.get(key) for name, key in (("read_queues", "readQueueNums"), ("write_queues", "writeQueueNums"))}
+def _named(table: str, key: Any, settings: Any) -> TableEntry:
+    """Return an entry by its own names; of a topic with what its settings say of queues."""
+    if table == "offsets":
+        group, topic, queue_id = key
+        return TableEntry(topic, group, queue_id)
+    if table == "delay_offsets":
+        return TableEntry(delay_level=key)
+    if table == "groups":
+        return TableEntry(group=key)
+    if not isinstance(settings, dict):
+        return TableEntry(key)
+    read, write = (number if type(number) is int else None for number in map(settings.get, ("readQueueNums", "writeQueueNums")))
     kinds = settings.get("attributes")
     batch = isinstance(kinds, dict) and kinds.get("queue.type") == "BatchCQ"
-    return {**{name: number if type(number) is int else None for name, number in numbers.items()}, "batch": batch}
+    return TableEntry(key, read_queues=read, write_queues=write, batch=batch)
 
 
 def _offset(table: NewestTable, key: Any) -> int | None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from jobs.report.texts.comparison_words import config_words
-from schemas.rows import LOSS, Row
+from schemas.replicas import Group
+from schemas.rows import LOSS
 from store_io.audit.audit_store import run_audit
 from store_io.base.tasks import run_task
 from store_io.model.audit_request import AuditRequest
@@ -37,8 +38,8 @@ def groups(*names: str) -> str:
     return json.dumps({"dataVersion": VERSION, "subscriptionGroupTable": rows})
 
 
-def compared(root: Path, configs: Sequence[Mapping[str, str]], counts: Sequence[int] = (40, 40)) -> Row:
-    """The group's row of replicas.json. configs: of each copy, file of config/ -> its text."""
+def compared(root: Path, configs: Sequence[Mapping[str, str]], counts: Sequence[int] = (40, 40)) -> Group:
+    """The group. configs: of each copy, file of config/ -> its text."""
     return audited_group(root, configs, counts).result
 
 
@@ -60,19 +61,15 @@ def audited_group(root: Path, configs: Sequence[Mapping[str, str]], counts: Sequ
     return group
 
 
-def rows(result: Row, table: str) -> list[tuple[Any, ...]]:
-    return [
-        (r["store"], r["holder"], r["lacks"], r["behind"], r["messages"], r["holder_file"])
-        for r in result["config"]
-        if r["table"] == table
-    ]
+def rows(result: Group, table: str) -> list[tuple[Any, ...]]:
+    return [(r.store, r.holder, r.lacks, r.behind, r.messages, r.holder_file) for r in result.config if r.table == table]
 
 
 def test_the_copy_with_the_greater_offsets_is_named(tmp_path: Path) -> None:
     result = compared(tmp_path, [{"consumerOffset.json": offsets(T=10)}, {"consumerOffset.json": offsets(T=30, U=4)}])
     assert rows(result, "offsets") == [("a", "b", 1, 1, 20, "config/consumerOffset.json")]
-    (row,) = (r for r in result["config"] if r["table"] == "offsets")
-    assert [(e["topic"], e["group"], e["own"], e["other"]) for e in row["entries"]] == [("T", "G", 10, 30), ("U", "G", None, 4)]
+    (row,) = (r for r in result.config if r.table == "offsets")
+    assert [(e.topic, e.group, e.own, e.other) for e in row.entries] == [("T", "G", 10, 30), ("U", "G", None, 4)]
     (said,) = config_words(result, "a")
     assert "1 consumer offset of a is smaller than those of b, by 20; b has 1 consumer offset that a lacks" in said
     assert "take config/consumerOffset.json of b before a is started as master" in said
@@ -81,7 +78,7 @@ def test_the_copy_with_the_greater_offsets_is_named(tmp_path: Path) -> None:
 def test_equal_tables_have_no_row(tmp_path: Path) -> None:
     config = {"consumerOffset.json": offsets(T=10), "topics.json": topics("T"), "subscriptionGroup.json": groups("G")}
     result = compared(tmp_path, [config, config])
-    assert result["config"] == [] and list(config_words(result)) == [] and result["problems"] == []
+    assert not result.config and not result.problems and not list(config_words(result))
 
 
 def test_where_each_copy_has_greater_offsets_no_file_is_the_one_to_take(tmp_path: Path) -> None:
