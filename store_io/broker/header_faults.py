@@ -16,7 +16,10 @@ MAX_COMPRESSION = 3
 LZ4_HEAD, ZSTD_HEAD = b"\x04\x22\x4d\x18", b"\x28\xb5\x2f\xfd"
 HEAD_BYTES = 4  # of a body, that show how it is compressed
 
+MAX_PORT = 65535
+
 BODY_CRC, SYS_FLAG, BODY_LENGTH, PROPERTIES_LENGTH = "body CRC", "system flags", "body length", "properties length"
+BORN_HOST, STORE_HOST = "born host", "store host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +45,22 @@ def compressed_as(head: bytes, kind: int) -> bool:
 
 
 def header_faults(
-    sys_flag: int, body_length: int, properties_length: int, body_crc: int, head: bytes, inner: bool
+    sys_flag: int, body_length: int, properties_length: int, body_crc: int, head: bytes, inner: bool, ports: tuple[int, int]
 ) -> list[HeaderFault]:
     """Return the faults in the header of a message that passes every check.
 
     head: the body's first bytes.
     inner: it has INNER_NUM; queues in RocksDB give a batch no INNER_BASE, and consumers need none.
+    ports: of its born host and of its store host.
     """
     found = []
     for name, length in ((BODY_LENGTH, body_length), (PROPERTIES_LENGTH, properties_length)):
         if length < 0:
             found.append(HeaderFault(name, f"a {name} of {length}; every reader takes it for 0, which it must have been"))
+    for name, port in zip((BORN_HOST, STORE_HOST), ports, strict=True):
+        if not 0 <= port <= MAX_PORT:
+            text = f"a {name} with port {port}, which no address has: consumers do not get it, nor what they pull after it"
+            found.append(HeaderFault(name, text, unreadable=True))
     if body_length <= 0 and body_crc:
         found.append(HeaderFault(BODY_CRC, "a checksum of a body that is not there; no release looks at it"))
     if sys_flag & ~KNOWN_FLAGS:

@@ -84,6 +84,12 @@ class Message:
     batch_count: int = 1
 
     @property
+    def ports(self) -> tuple[int, int]:
+        """Return the ports of the born host and of the store host."""
+        born, store = (int.from_bytes(host[-4:], "big", signed=True) for host in (self.born_host, self.store_host))
+        return born, store
+
+    @property
     def in_queue(self) -> bool:
         """Say whether dispatch gives it a ConsumeQueue entry: transaction types none and commit."""
         return self.sys_flag & layout.SYS_TRANSACTION_MASK in (0, layout.SYS_COMMIT)

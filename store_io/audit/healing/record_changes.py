@@ -73,10 +73,8 @@ def _body_lengths(data, wide, found):  # type: ignore[no-untyped-def]
 def unlikely(message: Message) -> bool:
     """Say whether a field that no checksum covers has a value that brokers hardly write."""
     m = message
-    ports = (int.from_bytes(host[-4:], "big", signed=True) for host in (m.born_host, m.store_host))
     return (
-        not all(0 <= port < 1 << 16 for port in ports)
-        or bool(m.born_time)
+        bool(m.born_time)
         and abs(m.store_time - m.born_time) > MOST_APART_MS
         or not 0 <= m.reconsume_times < 1 << 16
         or not 0 <= m.prepared_offset <= m.phy_offset
@@ -205,7 +203,8 @@ class RecordChanges:
         start, head = m.properties_position, self.frames.read(m.body_position, m.body_position + HEAD_BYTES)
         properties = self.frames.read(start, start + max(0, m.properties_length))
         inner = "INNER_NUM" in m.properties
-        odd = header_faults(m.sys_flag, m.body_length, m.properties_length, m.body_crc, head[: max(0, m.body_length)], inner)
+        lengths, head = (m.body_length, m.properties_length), head[: max(0, m.body_length)]
+        odd = header_faults(m.sys_flag, *lengths, m.body_crc, head, inner, m.ports)
         if odd or properties_fault(properties) or unlikely(m):
             return True
         if change.field == "SYSFLAG":

@@ -49,6 +49,7 @@ from store_io.wording.refusals import refusal_sentence
 
 _QUEUE_OFFSET, _MASTER_OFFSET = slice(16, 24), slice(24, 32)  # in the checkpoint: queue offsets read up to
 _WINDOW_UNITS = 1 << 15
+_DAY_MS = 86_400_000
 OTHER_TABLES = {INDEX_FAMILY: "the index", TRANSACTION_FAMILY: "transactions"}
 """In the same database as timers."""
 
@@ -154,7 +155,7 @@ def _mended(work: Work, audit: Audited, made: Rebuilt) -> bool:
     assert view is not None and view.queue_max is not None
     work.progress("looking for timer messages that wait")
     rules = work.rules
-    clock = Clock(int(time.time() * 1000), rules.timer_precision, rules.timer_roll_slots)
+    clock = Clock(_now(work), rules.timer_precision, rules.timer_roll_slots)
     found = find_waiting(work, audit, view, clock)
     if not blamed and _fits(view, found, rules.is_slave):
         return False
@@ -167,6 +168,12 @@ def _mended(work: Work, audit: Audited, made: Rebuilt) -> bool:
     _write(work, view, found, clock)
     made.timers = _row(True, f"timers: {_counts(found)}", found)
     return True
+
+
+def _now(work: Work) -> int:
+    """Return the moment before which due messages get their slots: that of the start, if the repair itself came after it."""
+    now, start = int(time.time() * 1000), work.request.start
+    return start.at_ms if start is not None and now - _DAY_MS < start.at_ms < now else now
 
 
 def _is_blamed(work: Work, audit: Audited) -> bool:

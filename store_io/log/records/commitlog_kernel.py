@@ -577,6 +577,7 @@ _SCHEDULE_1, _SCHEDULE_2, _SCHEDULE_3 = (_text(layout.SCHEDULE_TOPIC[i : i + 8],
 _BOTH_NUMBERS = 1 << _NUM | 1 << _BASE
 _BOTH_DISPATCH = 1 << _DISPATCH | 1 << _DISPATCH_AT
 _INDEXED = 1 << _UNIQ | 1 << _KEYS
+_NO_PORT = ~header_faults.MAX_PORT
 _RARE_FLAGS = ~header_faults.KNOWN_FLAGS | layout.SYS_COMPRESSED | layout.SYS_COMPRESSION_MASK | header_faults.BATCH_FLAGS
 _LZ4_HEAD, _ZSTD_HEAD = (int.from_bytes(head, "big", signed=True) for head in (header_faults.LZ4_HEAD, header_faults.ZSTD_HEAD))
 
@@ -785,7 +786,11 @@ def decode_window(
                     break
                 if 1 < number <= 32767:
                     batch_count = number
+        born_port = load_i32(at + layout.BORN_HOST_POSITION + born_extra + 4)
+        store_port = load_i32(at + layout.STORE_HOST_POSITION + extra + 4)
         if (stored_body_length | stored_properties_length) < 0 or body_length == 0 and body_crc != 0:
+            flags |= shape.ODD_HEADER
+        elif (born_port | store_port) & _NO_PORT:
             flags |= shape.ODD_HEADER
         elif sys_flag & _RARE_FLAGS and _odd_flags(sys_flag, at + body_at, body_length, present):
             flags |= shape.ODD_HEADER

@@ -511,7 +511,7 @@ def _flags(message: Message, data: bytes, frames: Frames, check: RecordCheck) ->
     head = frames.read(message.body_position, message.body_position + min(max(message.body_length, 0), HEAD_BYTES))
     lengths = message.body_length, message.properties_length
     inner = "INNER_NUM" in properties
-    if header_faults(message.sys_flag, *lengths, message.body_crc, head, inner):
+    if header_faults(message.sys_flag, *lengths, message.body_crc, head, inner, message.ports):
         flags |= ODD_HEADER
     return flags
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 from schemas import commitlog_layout as layout
 from store_io.base.java_compat import decode_utf8
+from store_io.broker.header_faults import MAX_PORT
 from store_io.broker.message_verdict import FIXED_PART_BYTES, Message, parse_properties, read_fixed_fields
 from store_io.broker.releases import BrokerRules
-
-MAX_PORT = 65535
 
 
 def decode_message(data: bytes, rules: BrokerRules) -> Message | None:

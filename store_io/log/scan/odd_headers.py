@@ -38,6 +38,7 @@ MAX_ODD_HOSTS = 100
 PART_ROWS = 512
 
 _FIELDS = {faults.BODY_CRC: "BODYCRC", faults.SYS_FLAG: "SYSFLAG", faults.BODY_LENGTH: "BODYLENGTH"}
+_FIELDS |= {faults.BORN_HOST: "BORNHOST", faults.STORE_HOST: "STOREHOST"}
 
 
 def _place(row: np.void, field: str) -> tuple[int, int]:
@@ -55,12 +56,16 @@ def odd_header(path: str, row: np.void, key: QueueKey, window: SegmentWindow) ->
     def read(field: str, signed: bool = True) -> int:
         return int.from_bytes(window.read(*_place(row, field)), "big", signed=signed)
 
+    def port(field: str) -> int:
+        return int.from_bytes(window.read(*_place(row, field))[-4:], "big", signed=True)
+
     start = int(row["position"]) + int(row["body_at"])
     head = window.read(start, start + min(int(row["body_len"]), faults.HEAD_BYTES))
     inner = bool(row["flags"] & (HAS_INNER | INNER_ALONE))
     lengths = read(faults.BODY_LENGTH), read(faults.PROPERTIES_LENGTH)
+    ports = port(faults.BORN_HOST), port(faults.STORE_HOST)
     found, torn = [], []
-    for fault in faults.header_faults(int(row["sys_flag"]), *lengths, int(row["body_crc"]), head, inner):
+    for fault in faults.header_faults(int(row["sys_flag"]), *lengths, int(row["body_crc"]), head, inner, ports):
         low, high = _place(row, fault.field)
         actual = read(fault.field, signed=False)
         found.append(

@@ -14,8 +14,22 @@ ZLIB = zlib.compress(b"body")[:4]
 HEADS = {0: ZLIB, 1: hf.LZ4_HEAD, 2: hf.ZSTD_HEAD, 3: ZLIB}
 
 
-def faults(sys_flag: int = 0, body: int = 9, properties: int = 0, crc: int = 0, head: bytes = b"text", inner: bool = False):
-    return [(f.field, f.unreadable) for f in header_faults(sys_flag, body, properties, crc, head, inner)]
+def faults(
+    sys_flag: int = 0,
+    body: int = 9,
+    properties: int = 0,
+    crc: int = 0,
+    head: bytes = b"text",
+    inner: bool = False,
+    ports: tuple[int, int] = (50_000, 10_911),
+):
+    return [(f.field, f.unreadable) for f in header_faults(sys_flag, body, properties, crc, head, inner, ports)]
+
+
+@pytest.mark.parametrize("port", [-1, 1 << 16, 1 << 31 - 1])
+def test_a_port_that_no_address_has_ends_the_decoding_of_what_is_pulled(port: int) -> None:
+    assert faults(ports=(port, 10_911)) == [(hf.BORN_HOST, True)] and faults(ports=(0, port)) == [(hf.STORE_HOST, True)]
+    assert faults(ports=(0, hf.MAX_PORT)) == []
 
 
 @pytest.mark.parametrize("kind", HEADS)

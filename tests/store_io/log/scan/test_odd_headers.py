@@ -44,6 +44,9 @@ def told(
     return product.audit(root, store.release, store.broker_conf, decoder).findings
 
 
+V6 = bytes(range(16)) + b"\0\0\x2a\x9f"
+
+
 @pytest.mark.parametrize("decoder", ["fast", "reference"])
 @pytest.mark.parametrize(
     ("message", "name", "data", "severity"),
@@ -57,6 +60,11 @@ def told(
         (PLAIN, "sysFlag", struct.pack(">i", NEED_UNWRAP | INNER_BATCH), LOSS),
         (replace(PLAIN, body=compress(b"y" * 500, "lz4"), sys_flag=0x101), "sysFlag", struct.pack(">i", 0x100), LOSS),
         (replace(PLAIN, body=b""), "sysFlag", struct.pack(">i", 0x1), NOTE),
+        (PLAIN, "bornHost", struct.pack(">4si", bytes(4), 1 << 16), LOSS),
+        (PLAIN, "storeHost", PLAIN.store_host[:4] + struct.pack(">i", -1), LOSS),
+        (replace(PLAIN, born_host=V6), "bornHost", struct.pack(">16si", bytes(16), 70_000), LOSS),
+        (replace(PLAIN, born_host=V6), "storeHost", PLAIN.store_host[:4] + struct.pack(">i", 70_000), LOSS),
+        (replace(PLAIN, born_host=V6, store_host=V6), "storeHost", V6[:16] + struct.pack(">i", 70_000), LOSS),
     ],
 )  # fmt: skip
 def test_a_field_that_no_release_writes(
@@ -65,7 +73,7 @@ def test_a_field_that_no_release_writes(
     messages = [PLAIN, message, PLAIN]
     assert not [f for f in told(tmp_path / "clean", messages, decoder) if f.code == "message_header_odd"]
     found = told(tmp_path / "store", messages, decoder, (1, name, data))
-    (odd,) = [f for f in found if f.severity != NOTE or f.code == "message_header_odd"]
+    (odd,) = (f for f in found if f.severity != NOTE or f.code == "message_header_odd")
     assert (odd.code, odd.severity) == ("message_header_odd", severity)
     assert odd.start is not None and odd.end is not None and odd.end - odd.start == len(data)
     assert odd.actual == f"0x{data.hex()}"
