@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobs.cli.option_values import LAST_RUN
 from jobs.cli.stores import StoreArgument
-from jobs.report.past_views import OfRun
 from jobs.report.values_as_rows import SETTINGS, columns_of, micros_of, time_of, values
 from jobs.runtime.faults import reason
 from jobs.tables.names_in_tables import StoredRun, StoreNames
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 DERIVED_FILES = "^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"
 T = TypeVar("T")
-R = TypeVar("R", bound=OfRun)
 _EVER, _NEVER = float("inf"), float("-inf")
 Derived = tuple[str, int | None, int]  # file, physical offset, count: as in EarlierRun.derived
 
@@ -107,42 +105,10 @@ class Run(StoredRun):
 
 
 @dataclass(frozen=True, slots=True)
-class _Queue(OfRun):
-    topic: str
-    queue_id: int
-    compared: Sequence[Row] | None
-    file_count: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _IndexFile(OfRun):
-    file: str
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Finding(OfRun):
-    file: str
-    phy_offset: int | None
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Reached(StoredRun):
     level: str | None
     messages: int | None
     log_end: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Begin(OfRun):
-    file: str
-    messages: int | None
-    first_store_time_ms: int | None
-
-
-def _read(frame: DataFrame, shape: type[T]) -> list[T]:
-    return values(shape, (row.asDict(True) for row in frame.select(*columns_of(shape)).collect()))
 
 
 # ---- what need not be read again -----------------------------------------------------------------------------------
@@ -160,7 +126,8 @@ def _earlier_runs(
     runs = tables.rows_of("runs")
     if "month" not in runs.columns:  # made by a version that put each run in a folder of its own
         runs = runs.withColumn("month", sql.lit(None).cast("string"))
-    asked = _read(runs.withColumn("started_at", sql.unix_micros("started_at")), Run)
+    runs = runs.withColumn("started_at", sql.unix_micros("started_at")).select(*columns_of(Run))
+    asked = values(Run, (row.asDict(True) for row in runs.collect()))
     names = StoreNames(asked)
     every = [run for run in names.named(asked) if run.store in keys and run.run_id != run_id]
     full = [run for run in every if run.level != "quick" and named in (None, run.run_id)]
@@ -182,31 +149,33 @@ def _earlier_runs(
         earlier = found.get(store)
         return earlier if earlier is not None and earlier.run_id == run_id else None
 
-    def rows_of(shape: type[R], frame: DataFrame) -> Iterator[tuple[EarlierRun, R]]:
-        for row in names.named(_read(frame, shape)):
-            if earlier := earlier_of(row.run_id, row.store):
-                yield earlier, row
+    def rows_of(frame: DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the run and the store of each row of the runs that are named, and these columns."""
+        for run_id, stored, *rest in frame.where(of_these).select("run_id", "store", *columns).collect():
+            store = names.of(run_id, stored)
+            if (earlier := earlier_of(run_id, store)) is not None:
+                yield earlier, store, *rest
 
     segments = tables.read("segments").where(of_these).withColumn("verified_at", sql.unix_micros("verified_at"))
     for segment in segments.collect():
         row: Row = segment.asDict(True)
         store = names.of(row["run_id"], row["store"])
-        if earlier := earlier_of(row["run_id"], store):
+        if (earlier := earlier_of(row["run_id"], store)) is not None:
             earlier.segments[row["file"]] = _segment({**row, "store": store})
     since = _Since(tables, found, every, names)
     since.mark_segments()
     if since_run is None:
         return found
-    for earlier, queue in rows_of(_Queue, tables.read("queues").where(of_these)):
-        if queue.compared is None and queue.file_count:  # not read in time: nothing is known of them
-            derived[queue.store].append(("consumequeue", None, 1))
-        files = tuple((file["file"], file["entries"], file["digest"]) for file in queue.compared or ())
-        earlier.queues[queue.topic, queue.queue_id] = files
-    for earlier, index in rows_of(_IndexFile, tables.read("index_files").where(of_these)):
-        earlier.index[index.file] = index.digest
-    findings = tables.read("findings").where(of_these & (sql.col("severity") != NOTE))
-    for _, finding in rows_of(_Finding, findings.where(sql.col("file").rlike(DERIVED_FILES))):
-        derived[finding.store].append((finding.file, finding.phy_offset, finding.count))
+    queues = rows_of(tables.read("queues"), "topic", "queue_id", "file_count", "compared")
+    for earlier, store, topic, queue_id, file_count, compared in queues:
+        if compared is None and file_count:  # not read in time: nothing is known of them
+            derived[store].append(("consumequeue", None, 1))
+        earlier.queues[topic, queue_id] = tuple((file["file"], file["entries"], file["digest"]) for file in compared or ())
+    for earlier, _, file, digest in rows_of(tables.read("index_files"), "file", "digest"):
+        earlier.index[file] = digest
+    findings = tables.read("findings").where((sql.col("severity") != NOTE) & sql.col("file").rlike(DERIVED_FILES))
+    for _, store, *finding in rows_of(findings, "file", "phy_offset", "count"):
+        derived[store].append((finding[0], finding[1], finding[2]))
     for store, told in since.derived():
         derived[store].append(told)
     return found
@@ -273,8 +242,8 @@ class Furthest:
 
     def begins(self, store: StoreArgument, run: FurthestRun) -> dict[str, int | None]:
         """Return the earliest store time of each of this store's segments in that run, by path; those with messages alone."""
-        rows = self._names.named(self._rows("segments", _Begin, run.run_id))
-        return {row.file: row.first_store_time_ms for row in rows if row.store == store.key and row.messages}
+        rows = (row for row in self._rows("segments", SegmentRow, run.run_id) if row.messages)
+        return {row.file: row.first_store_time_ms for row in rows if self._names.of(row.run_id, row.store) == store.key}
 
 
 def _reach(run: _Reached) -> tuple[int, bool, int, str]:
@@ -296,14 +265,6 @@ def _segment(row: Row) -> EarlierSegment:
         datetime.fromtimestamp(verified / 1e6, UTC) if verified is not None else None,
         row,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Damaged:
-    store: str
-    file: str
-    read: int | None
-    run_ids: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,12 +292,11 @@ class _Since:
         read = F.unix_micros("verified_at")  # in a row that was taken over: the earlier reading
         own = F.collect_set(F.when(read.isNull(), F.col("run_id"))).alias("run_ids")
         rows = self._rows_of("segments", runs, bad).groupBy("store", "file").agg(F.max(read).alias("read"), own)
-        for row in _read(rows, _Damaged):
-            segments = self.found[row.store].segments
-            known = segments.get(row.file)
-            newest = max(_newest(runs, row.store, row.run_ids), _time(row.read, _NEVER))
-            if known is not None and newest >= _was_read(known):
-                segments[row.file] = replace(known, damaged=True)
+        for store, file, when, run_ids in rows.collect():
+            segments = self.found[store].segments
+            known = segments.get(file)
+            if known is not None and max(_newest(runs, store, run_ids), _time(when, _NEVER)) >= _was_read(known):
+                segments[file] = replace(known, damaged=True)
 
     def derived(self) -> Iterator[tuple[str, Derived]]:
         """Yield (store, finding) of findings above a note that other runs have made since on queues and index files.

@@ -51,7 +51,7 @@ SHELLS = ("bash", "zsh", "fish")
 SCALE_SHAPES = ("log", "runs", "files", "queues", "lost", "light", "fleet", "findings")
 BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair", "scale", "table")
 SLOW_MARKS = ("broker", "soak", "big", "browser", "cluster", "hdfs", "speed")  # of tests that `test` leaves out
-TABLES_ACTIONS = ("prune", "compact", "vacuum", "info")
+TABLES_ACTIONS = ("prune", "compact", "vacuum", "info", "views")
 _ON_NOTEBOOKS = "" if INSTALLED else " on the notebooks of this project"  # a wheel has none
 PASSED_ON = "Spark's own options are passed on; audit --help lists them."
 
@@ -241,7 +241,8 @@ COMMAND_TABLE["tables"] = CommandSpec(
     about="""\
 Keep the tables of many runs small, and show what they hold.
 prune takes old runs out, but never a store's latest run, its latest full one, or the one that saw its log reach furthest;
-compact puts the small files of many runs together; vacuum removes files that no reader needs any more; info changes nothing.
+compact puts the small files of many runs together; vacuum removes files that no reader needs any more; info changes nothing;
+views writes the SQL of views for other programs: each store's latest run, the findings of these, and the stores.
 Audits and readers may be at work meanwhile.""",
     heading=_AFTER_AUDIT,
     examples=(f"{COMMAND} tables info --tables out/tables", f"{COMMAND} tables prune --tables out/tables --keep 90d --dry-run"),

@@ -197,29 +197,28 @@ def _batches(history: History, run_ids: Sequence[str], stores: Sequence[str]) ->
     yield batch
 
 
-# A greater rank is graver; a severity of a later version counts as the gravest. The gravest finding of a place gets in_place 1:
-# DataFusion's first_value with an order would take time by the square of the places.
+# A greater rank is graver; a severity of a later version counts as the gravest. The gravest finding of a place is the first in
+# it: DataFusion's first_value with an order would take time by the square of the places.
 _PLACE = 'store, code, file, start, "end", phy_offset, topic, queue_id, queue_offset'
-_WORDS = "severity, message, expected, actual, next"
+_WORDS = ("severity", "message", "expected", "actual", "next")
 _RANKS = " ".join(f"WHEN '{severity}' THEN {-severity_rank(severity)}" for severity in SEVERITIES)
-_GRAVEST = ", ".join(f"{name} DESC NULLS LAST" for name in ("rank", *_WORDS.split(", ")))
+_GRAVEST = ", ".join(f"{name} DESC NULLS LAST" for name in ("rank", *_WORDS))
+_SIDES = [
+    f"""max(rank) FILTER (WHERE {side}) AS rank_{name}, sum("count") FILTER (WHERE {side}) AS count_{name},
+    named_struct('later', {name == "b"}, 'count', sum("count") FILTER (WHERE {side}),
+        {", ".join(f"'{word}', max({word}) FILTER (WHERE {side} AND in_place = 1)" for word in _WORDS)}) AS side_{name}"""
+    for name, side in (("a", "NOT later"), ("b", "later"))
+]
 _SAME = f"""
     WITH ranked AS (SELECT *, CASE severity {_RANKS} ELSE {-severity_rank("")} END AS rank, {{later}} FROM findings),
-    numbered AS (
-        SELECT *, row_number() OVER (PARTITION BY later, {_PLACE} ORDER BY {_GRAVEST}) AS in_place,
-            sum("count") OVER (PARTITION BY later, {_PLACE}) AS total
-        FROM ranked
-    ),
-    compared AS (
-        SELECT *, coalesce(
-            max(CASE WHEN later THEN total END) OVER place <= max(CASE WHEN later THEN NULL ELSE total END) OVER place
-            AND max(CASE WHEN later THEN rank END) OVER place <= max(CASE WHEN later THEN NULL ELSE rank END) OVER place, FALSE
-        ) AS same
-        FROM numbered WHERE in_place = 1 WINDOW place AS (PARTITION BY {_PLACE})
-    )"""
-_MOVED = f"{_SAME} SELECT {_PLACE}, {_WORDS}, total AS count, later FROM compared WHERE NOT same"
-_PERSISTING = f"""{_SAME} SELECT store, severity, code, count(*) AS findings, sum(total) AS count
-    FROM compared WHERE same AND later GROUP BY store, severity, code"""
+    numbered AS (SELECT *, row_number() OVER (PARTITION BY later, {_PLACE} ORDER BY {_GRAVEST}) AS in_place FROM ranked),
+    places AS (SELECT {_PLACE}, {", ".join(_SIDES)} FROM numbered GROUP BY {_PLACE}),
+    compared AS (SELECT *, coalesce(count_b <= count_a AND rank_b <= rank_a, FALSE) AS same FROM places)"""
+_MOVED = f"""{_SAME} SELECT {_PLACE}, {", ".join(f"side['{word}'] AS {word}" for word in ("later", "count", *_WORDS))}
+    FROM (SELECT {_PLACE}, unnest(make_array(side_a, side_b)) AS side FROM compared WHERE NOT same)
+    WHERE side['count'] IS NOT NULL"""
+_PERSISTING = f"""{_SAME} SELECT store, side_b['severity'] AS severity, code, count(*) AS findings, sum(count_b) AS count
+    FROM compared WHERE same GROUP BY store, side_b['severity'], code"""
 _WHOLE = "CASE WHEN problem IS NULL AND digest <> '' {known} THEN digest END AS digest"
 _INDEX = f"SELECT store, {{later}}, file, size_bytes, {_WHOLE.format(known='')} FROM index_files"
 _QUEUES = """SELECT store, later, of_queue['file'] AS file, of_queue['size_bytes'] AS size_bytes, of_queue['digest'] AS digest

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 
 from jobs.cli.argument_places import absolute, refuse_not_utf8
@@ -17,24 +15,17 @@ from jobs.report.values_as_rows import micros_of
 from jobs.tables import past_runs
 from jobs.tables.past_runs import History, Pages, began
 from store_io.base.errors import StoreError, UsageError, parsed
-from store_io.base.exit_codes import worst
 from store_io.base.paths import is_uri
 
 LISTED = 50  # runs, unless --limit says otherwise
 
-
-@dataclass(frozen=True, slots=True)
-class _Row(KnownRun):
-    exit_code: int
-    complete: bool
-    lost_messages: int | None
-    starts: bool | None
-    losses: int | None
-    rebuildable: int | None
-    bytes_read: int | None
-    tool_version: str | None
-    rules_version: str | None
-    out: str | None
+_RUNS = """SELECT run_id, max(started_at) AS started_at, array_agg(exit_code) AS exit_code, bool_and(complete) AS complete,
+        count(*) AS stores, array_agg(exit_code) AS stores_by_code,
+        coalesce(sum(lost_messages) FILTER (WHERE starts), 0) AS lost_messages,
+        count(*) - count(lost_messages) FILTER (WHERE starts) AS stores_not_known, coalesce(sum(losses), 0) AS losses,
+        coalesce(sum(rebuildable), 0) AS rebuildable, coalesce(sum(bytes_read), 0) AS bytes_read,
+        min(tool_version) AS tool_version, min(rules_version) AS rules_version, min(out) AS out
+    FROM runs GROUP BY run_id"""
 
 
 def run(command: Command) -> int:
@@ -77,31 +68,7 @@ def read_runs(history: History, since: datetime | None = None, store: str | None
         times[run.run_id] = max(began(run), times.get(run.run_id, 0))
     within = sorted((when, run_id) for run_id, when in times.items() if after is None or when >= after)
     shown = [run_id for _, run_id in reversed(within)][:limit]
-    rows: defaultdict[str, list[_Row]] = defaultdict(list)
-    for row in history.runs(_Row, shown, store):
-        rows[row.run_id].append(row)
+    runs = {run.run_id: run for run in history.query(ListedRun, _RUNS, shown, None if store is None else [store])}
     pages = Pages()
-    return RunsView(history.uri, store, after, len(within), [_run(rows[run_id], pages) for run_id in shown])
-
-
-def _run(rows: Sequence[_Row], pages: Pages) -> ListedRun:
-    """Return a run by the rows of its stores."""
-    first, codes = rows[0], Counter(row.exit_code for row in rows)
-    known = [row.lost_messages for row in rows if row.starts and row.lost_messages is not None]
-    return ListedRun(
-        run_id=first.run_id,
-        started_at=max(map(began, rows)),
-        exit_code=worst(codes),
-        complete=all(row.complete for row in rows),
-        stores=len(rows),
-        stores_by_code={str(code): codes[code] for code in sorted(codes)},
-        lost_messages=sum(known),
-        stores_not_known=len(rows) - len(known),
-        losses=sum(row.losses or 0 for row in rows),
-        rebuildable=sum(row.rebuildable or 0 for row in rows),
-        bytes_read=sum(row.bytes_read or 0 for row in rows),
-        tool_version=first.tool_version,
-        rules_version=first.rules_version,
-        out=first.out,
-        page=pages.index_of(first.run_id, first.out),
-    )
+    listed = [replace(runs[run_id], page=pages.index_of(run_id, runs[run_id].out)) for run_id in shown]
+    return RunsView(history.uri, store, after, len(within), listed)

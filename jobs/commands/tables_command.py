@@ -1,4 +1,4 @@
-"""tables: what the tables hold, and what keeps them small: prune, compact, vacuum, info. Reads no store; needs no Spark."""
+"""tables: what the tables hold, and what keeps them small: prune, compact, vacuum, info, views. Without a store or Spark."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from jobs.report.past_views import (
     TableSize,
     TableSizes,
     TablesView,
+    TableViews,
     Vacuumed,
     VacuumedTable,
 )  # fmt: skip
@@ -27,6 +28,7 @@ from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.past_runs import History
 from jobs.tables.table_care import LOG, KeptRun, StoredFile, TableCare, choose, months_gone, tables_under
 from jobs.tables.table_files import LiveFile
+from schemas.table_views import VIEWS
 from store_io.base.errors import StoreError, UsageError
 
 KEPT_HOURS = 7 * 24  # files stay so long for readers and writers that are at work
@@ -35,6 +37,7 @@ _OPTIONS = {
     "compact": {"--dry-run"},
     "vacuum": {"--older-than", "--alone", "--dry-run"},
     "info": set[str](),
+    "views": set[str](),
 }
 _COMMON = {"--tables", "--format", "--out"}
 
@@ -62,7 +65,7 @@ def run(command: Command) -> int:
     return 0
 
 
-_Act = Callable[[Sequence[TableCare]], Pruned | Compacted | Vacuumed | TableSizes]
+_Act = Callable[[Sequence[TableCare]], Pruned | Compacted | Vacuumed | TableSizes | TableViews]
 
 
 # ---- prune ---------------------------------------------------------------------------------------------------------
@@ -170,6 +173,10 @@ def info(cares: Sequence[TableCare]) -> TableSizes:
     return TableSizes(number, min(times, default=None), max(times, default=None), tables)
 
 
+def _views(_: Mapping[str, Any]) -> _Act:
+    return lambda cares: TableViews(VIEWS)
+
+
 def _refuse_links(cares: Sequence[TableCare]) -> None:
     """Look at all tables before the first change, so that no table is changed if another is refused."""
     for care in cares:
@@ -189,4 +196,5 @@ _ACTIONS: dict[str, Callable[[Mapping[str, Any]], _Act]] = {
     "compact": _compact,
     "vacuum": _vacuum,
     "info": _info,
+    "views": _views,
 }

@@ -5,10 +5,17 @@ A field is a key of the JSON (`jobs.report.values_as_rows`). Times are µs since
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from jobs.report.values_as_rows import FLAT, HIDDEN, IF_ELSEWHERE, IF_KNOWN, SETTINGS, TIME
+from store_io.base.exit_codes import worst
+
+WORST = {"read": worst}
+COUNTED: dict[str, Callable[[list[int]], dict[str, int]]] = {
+    "read": lambda codes: {str(code): number for code, number in sorted(Counter(codes).items())}
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +168,10 @@ class ListedRun:
 
     run_id: str
     started_at: int = field(metadata=TIME)
-    exit_code: int
+    exit_code: int = field(metadata=WORST)
     complete: bool
     stores: int
-    stores_by_code: dict[str, int]
+    stores_by_code: dict[str, int] = field(metadata=COUNTED)
     lost_messages: int
     stores_not_known: int
     losses: int
@@ -173,7 +180,7 @@ class ListedRun:
     tool_version: str | None
     rules_version: str | None
     out: str | None
-    page: str | None
+    page: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,6 +512,13 @@ class TableSizes:
 
 
 @dataclass(frozen=True, slots=True)
+class TableViews:
+    """The views beside the tables, as SQL by their names."""
+
+    views: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class TablesView(View):
     """What `tables` did, or would do."""
 
@@ -512,5 +526,5 @@ class TablesView(View):
     tables: str
     made_at: int = field(metadata=TIME)
     dry_run: bool
-    found: Pruned | Compacted | Vacuumed | TableSizes = field(metadata=FLAT)
+    found: Pruned | Compacted | Vacuumed | TableSizes | TableViews = field(metadata=FLAT)
     seconds: float

@@ -7,6 +7,7 @@ needs 25: it begins with a JVM, and reads each run's small file in a task. The a
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -15,7 +16,8 @@ import pyarrow as pa
 from jobs.report.values_as_rows import columns_of, values
 from jobs.tables.table_files import delta_rs_options, hadoop_path, is_local, of_table, refuse_misread
 from schemas.rows import Row
-from schemas.tables import Column, ColumnType
+from schemas.table_views import VIEWS
+from schemas.tables import TABLES, Column, ColumnType
 
 T = TypeVar("T")
 _TYPES = {
@@ -95,6 +97,19 @@ def answer(tables: Mapping[str, Any], sql: str) -> list[Row]:
             found = found.set_column(index, field.name, found.column(index).cast(pa.int64()))
     rows: list[Row] = found.to_pylist()
     return rows
+
+
+def named_in(statement: str) -> tuple[list[str], list[str]]:
+    """Return the tables that a statement of SQL reads, and what comes after WITH: the views that it names."""
+    views: list[str] = []
+    for view, definition in reversed(VIEWS.items()):
+        if _names(view, " ".join((statement, *views))):
+            views.insert(0, f"{view} AS ({definition})")
+    return [name for name in TABLES if _names(name, " ".join((statement, *views)))], views
+
+
+def _names(table: str, statement: str) -> bool:
+    return re.search(rf"\b{table}\b", re.sub("'[^']*'", "", statement)) is not None
 
 
 def text(value: str) -> str:

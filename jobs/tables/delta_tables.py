@@ -23,11 +23,13 @@ from pyspark.sql.functions import lit
 from jobs.report.files.result_files import RunInfo, finding_row
 from jobs.runtime.faults import reason
 from jobs.tables.delta_log import DeltaLog, spark_schema
+from jobs.tables.delta_query import named_in
 from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_files import DataFile, TablesFailed, hadoop_path, is_local, is_remote
 from schemas.arrow import arrow_schema
 from schemas.replicas import LackedRange
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
+from schemas.table_views import VIEWS
 from schemas.tables import (
     DATASETS,
     LOCATION,
@@ -151,7 +153,16 @@ class Tables:
         return frame.withColumns({field.name: lit(None).cast(field.dataType) for field in younger}) if younger else frame
 
     def read(self, name: str) -> DataFrame:
-        """Return a table's or dataset's rows of all whole runs; no rows if nothing was written yet. Raises TablesFailed."""
+        """Return the rows of all whole runs of a table, a dataset or a view (`schemas.table_views`). Raises TablesFailed.
+
+        No rows if nothing was written yet.
+        """
+        if name in VIEWS:
+            tables, views = named_in(name)
+            parts = [f"{table} AS (SELECT * FROM {{{table}}})" for table in tables]
+            sql = f"WITH {', '.join((*parts, *views))} SELECT * FROM {name}"
+            frames: Any = {table: self.read(table) for table in tables}
+            return self._started.spark.sql(sql, **frames)
         runs, frame = self._frame(RUNS), self._frame(name)
         return frame if name == RUNS else frame.join(runs.select(RUN_ID.name).distinct(), RUN_ID.name, "left_semi")
 

@@ -56,16 +56,14 @@ class StoreNames:
             store = self.of(row.run_id, row.store)
             yield row if store == row.store else replace(row, store=store)
 
-    def as_stored(self, store: str) -> list[str]:
-        """Return the values that the store's rows may have in their column `store`."""
-        return sorted({store, *(stored for (_, stored), place in self._moved.items() if place == store)})
-
-    def sql(self, run_ids: Iterable[str]) -> str:
-        """Return an expression of SQL for the store of a row of these runs, made of its run_id and store."""
-        wanted = set(run_ids)
-        moved = [(key, place) for key, place in self._moved.items() if key[0] in wanted]
-        cases = [f"WHEN run_id = {text(run_id)} AND store = {text(store)} THEN {text(place)}" for (run_id, store), place in moved]
-        return f"CASE {' '.join(cases)} ELSE store END" if cases else "store"
+    def sql(self, rows: str) -> str:
+        """Return SQL for rows of any table, each with its store. rows: SQL for them as they are stored."""
+        if not self._moved:
+            return rows
+        places = ", ".join(f"({', '.join(map(text, (*key, place)))})" for key, place in self._moved.items())
+        return f"""SELECT stored.* EXCEPT (store), coalesce(moved.place, stored.store) AS store
+            FROM ({rows}) AS stored LEFT JOIN (VALUES {places}) AS moved (run_id, store, place)
+            ON stored.run_id = moved.run_id AND stored.store = moved.store"""
 
     def frame(self, frame: DataFrame, run_ids: Iterable[str]) -> DataFrame:
         """Return rows of these runs, each with its store."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -24,10 +23,9 @@ from jobs.report.past_views import KnownRun, TrendRun, View
 from jobs.report.texts.run_words import short_names
 from jobs.report.values_as_rows import columns_of, json_text, values
 from jobs.runtime.output import OutputFailed, OutputFolder, write_local
-from jobs.tables.delta_query import DeltaQuery, answer, one_of
+from jobs.tables.delta_query import DeltaQuery, answer, named_in, one_of
 from jobs.tables.names_in_tables import StoredRun, StoreNames
 from jobs.tables.table_files import of_table
-from schemas.table_views import VIEWS
 from schemas.tables import MONTH, RUN_ID, TABLES
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
@@ -42,6 +40,9 @@ class OfStore(Protocol):
     def store(self) -> str: ...
 
 
+_NEWEST = """SELECT * EXCEPT (place) FROM (
+    SELECT *, row_number() OVER (PARTITION BY run_id, store ORDER BY started_at DESC NULLS LAST) AS place FROM ({})
+) WHERE place = 1"""
 T = TypeVar("T")
 S = TypeVar("S", bound=OfStore)
 R = TypeVar("R", bound=KnownRun)
@@ -126,44 +127,48 @@ class History:
         """Return the names of the stores of all runs."""
         return StoreNames(self._known)
 
-    def query(self, shape: type[T], statement: str, run_ids: Sequence[str], stores: Sequence[str] | None = None) -> list[T]:
+    def query(
+        self, shape: type[T], statement: str, run_ids: Sequence[str] | None = None, stores: Sequence[str] | None = None
+    ) -> list[T]:
         """Return the answer of SQL on the tables, and the views (`schemas.table_views`), that the statement names.
 
-        A table has the rows of these runs alone, with the stores' names and all columns of this version. No rows if there is no
-        such table yet.
+        A table has the rows of these runs alone, with the stores' names and all columns of this version; `runs` has each store of
+        a run once, by its newest row if writers met. No rows if there is no such table yet.
 
-        run_ids: taken from `runs`.
+        run_ids: taken from `runs`; None is for all runs.
         stores: their rows alone; None is for all stores.
         """
-        parts: list[str] = []
-        for view, definition in reversed(VIEWS.items()):
-            if _names(view, statement + "".join(parts)):
-                parts.insert(0, f"{view} AS ({definition})")
-        tables = {name: self._table(name) for name in TABLES if _names(name, statement + "".join(parts))}
+        names, views = named_in(statement)
+        tables = {f"{name}_stored": self._table(name) for name in names}
         if not all(table.exists() for table in tables.values()):
             return []
+        of_runs, of_stores = self._of_runs(run_ids), "TRUE" if stores is None else one_of("store", stores)
+        parts: list[str] = []
+        for name in names:
+            stored = f"SELECT {tables[f'{name}_stored'].stored()} FROM {name}_stored"
+            named = f"SELECT * FROM ({self.names.sql(f'SELECT * FROM ({stored}) WHERE {of_runs}')}) WHERE {of_stores}"
+            parts.append(f"{name} AS ({_NEWEST.format(named) if name == 'runs' else named})")
+        sql = f"WITH {', '.join((*parts, *views))} ({statement})"
+        return of_table(self.uri, lambda: values(shape, answer({name: table.table for name, table in tables.items()}, sql)))
+
+    def _of_runs(self, run_ids: Sequence[str] | None) -> str:
+        if run_ids is None:
+            return "TRUE"
         wanted = set(run_ids)
         months = {run.month for run in self._known if run.run_id in wanted}
         of_runs = one_of("run_id", run_ids)
         if None not in months:  # so that no file of another month is opened
             of_runs += f" AND (month IS NULL OR {one_of('month', sorted(filter(None, months)))})"
-        of_stores = "TRUE" if stores is None else one_of("store", stores)
-        for name, table in tables.items():
-            stored = f"SELECT * FROM (SELECT {table.stored()} FROM {name}_stored) WHERE {of_runs}"
-            named = f"SELECT * EXCEPT (store), {self.names.sql(run_ids)} AS store FROM ({stored})"
-            parts.insert(0, f"{name} AS (SELECT * FROM ({named}) WHERE {of_stores})")
-        sql = f"WITH {', '.join(parts)} ({statement})"
-        return of_table(self.uri, lambda: values(shape, answer({f"{name}_stored": t.table for name, t in tables.items()}, sql)))
+        return of_runs
 
     def runs(self, shape: type[R], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[R]:
         """Return rows of `runs` by store and time, each store of a run once.
 
         run_ids: only these runs'; None is for all.
         """
-        conditions = [] if run_ids is None else [one_of("run_id", run_ids)]
-        conditions += [] if store is None else [one_of("store", self.names.as_stored(store))]
-        rows = self._runs.ask(columns_of(shape), f"WHERE {' AND '.join(conditions)}" if conditions else "")
-        return [run for run in one_per_run(self.names.named(values(shape, rows))) if store in (None, run.store)]
+        columns = ", ".join(columns_of(shape))
+        statement = f"SELECT {columns} FROM runs ORDER BY store, started_at NULLS FIRST, run_id"
+        return self.query(shape, statement, run_ids, None if store is None else [store])
 
     def runs_of(self, store: str | None, shape: type[R]) -> tuple[str | None, list[R]]:
         """Return the store that --store means, and its rows as `runs` has them; without --store None, and all rows.
@@ -178,16 +183,6 @@ class History:
         if name not in self._opened:
             self._opened[name] = DeltaQuery(f"{self.uri}/{name}", (RUN_ID, MONTH, *TABLES[name]))
         return self._opened[name]
-
-
-def _names(table: str, statement: str) -> bool:
-    return re.search(rf"\b{table}\b", statement) is not None
-
-
-def one_per_run(runs: Iterable[R]) -> list[R]:
-    """Return the rows with each store of a run once, by store and time. The newest row counts if writers met."""
-    kept = {(run.run_id, run.store): run for run in sorted(runs, key=began)}
-    return sorted(kept.values(), key=lambda run: (run.store, began(run), run.run_id))
 
 
 def began(run: KnownRun) -> int:

@@ -343,6 +343,8 @@ def tables_text(view: views.TablesView, colour: bool = False) -> str:
         lines = _prune(found, view.dry_run, paint)
     elif isinstance(found, views.Compacted):
         lines = _compact(found, paint)
+    elif isinstance(found, views.TableViews):
+        return _sql(found, view.tables)
     else:
         lines = _vacuum(found, paint) if isinstance(found, views.Vacuumed) else _info(found, paint)
     return "\n".join([*lines, *_end(view, paint)]) + "\n"
@@ -404,6 +406,19 @@ def _info(view: views.TableSizes, paint: Paint) -> Iterator[str]:
     yield paint(BOLD, f"{count_text(view.runs, 'run')}{span}")
     if any(t.old_files for t in view.by_table):
         yield "old files: of earlier versions, or of a writer that was stopped; `tables vacuum` removes those over 7 days old"
+
+
+def _sql(found: views.TableViews, tables: str) -> str:
+    """Return the views as SQL, first those of the tables themselves, as each program names a table."""
+    names = "runs", "findings"
+    heads = (("DuckDB, after INSTALL delta; LOAD delta", "delta_scan('{}')"), ("Spark", "delta.`{}`"))
+    lines = []
+    for program, place in heads:
+        lines.append(f"-- {program}:")
+        at = tables.replace("'", "''") if "'" in place else tables.replace("`", "``")
+        lines += (f"-- CREATE OR REPLACE TEMP VIEW {n} AS SELECT * FROM {place.format(f'{at}/{n}')};" for n in names)
+    lines += (f"CREATE OR REPLACE TEMP VIEW {name} AS{sql};" for name, sql in found.views.items())
+    return "\n".join(lines) + "\n"
 
 
 def _end(view: views.TablesView, paint: Paint) -> Iterator[str]:

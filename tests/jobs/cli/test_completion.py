@@ -34,7 +34,7 @@ ask rmq-audit diff ''
 ask rmq-audit query STORE --release 4.9.7
 """
 ANSWERS = ["explain export explain-code", "--level", "full quick", "--master", "bash zsh fish", "a-folder", "a-folder"]
-ANSWERS += ["no_commitlog", "prune compact vacuum info", "last", "4.9.7"]
+ANSWERS += ["no_commitlog", "prune compact vacuum info views", "last", "4.9.7"]
 
 
 def test_bash_completes_commands_options_values_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ from jobs.report.past_views import CodeCount, NotSeen
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.safety_text import judge
 from jobs.report.values_as_rows import as_json, json_text, micros_of
-from jobs.tables import past_runs
 from schemas.rows import DEFAULT, AuditOutcome
 from store_io.outcome.safety import Safety
 from tests.support.handmade import samples
@@ -76,12 +75,6 @@ def test_the_unsafe_copies_come_first() -> None:
     assert "not audited since then: old (last 2026-11-17 11:06:40 UTC)" in text
     assert "\x1b[31m" in fleet_text(view, colour=True)
     json.loads(json_text(view))
-
-
-def test_a_run_that_stands_twice_counts_once() -> None:
-    """Two writers with one run id that met: the newer rows are the run."""
-    older, newer = run_row("a", 1, 20), replace(run_row("a", 1, 0), started_at=T0 + DAY + 5)
-    assert past_runs.one_per_run([newer, older]) == [newer]
 
 
 def test_safety_is_what_the_reports_of_single_stores_say() -> None:

@@ -70,6 +70,16 @@ def test_the_newest_runs_come_first(tables: Path) -> None:
         read_runs(History(str(tables)), store="aa")
 
 
+def test_a_run_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    """Two writers with one run id that met: the newer rows are the run."""
+    log = DeltaLog(NO_SESSION, f"file:{tmp_path}/runs", TABLES["runs"])
+    row = {"store": "a", "complete": True}
+    rows = [{**row, "started_at": NOW - timedelta(hours=hours), "exit_code": code} for hours, code in ((1, 20), (0, 10), (2, 3))]
+    log.replace_run("r", [log.write_file("r", arrow_table([one], TABLES["runs"])) for one in rows])
+    (run,) = read_runs(History(str(tmp_path))).runs
+    assert (run.stores, run.exit_code, run.stores_by_code) == (1, 10, {"10": 1})
+
+
 def test_the_command_takes_a_folder_or_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = []
     for words in ([str(tables.parent)], ["--tables", str(tables)]):

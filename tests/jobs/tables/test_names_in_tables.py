@@ -32,7 +32,6 @@ def test_rows_of_earlier_versions_count_to_the_place_of_their_copy() -> None:
     assert [found.store for found in names.named(rows)] == [
         "/a/store", "/b/store", "/a/store", "broker-a", "known", "known", "/a/store", "old",
     ]  # fmt: skip
-    assert names.as_stored("/a/store") == ["/a/store", "store", "store-2"] and names.as_stored("known") == ["known"]
 
 
 def test_people_read_as_much_of_a_place_as_tells_it_from_others() -> None:

@@ -129,7 +129,7 @@ def test_the_command(nights: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("vacuum --older-than week --alone", "a span, such as 7d"),
         ("compact --keep 90d", "--keep does not go with tables compact"),
         ("info --dry-run", "--dry-run does not go with tables info"),
-        ("tidy", "takes one of prune, compact, vacuum, info"),
+        ("tidy", "takes one of prune, compact, vacuum, info, views"),
         ("", "takes one of"),
     ],
 )

@@ -54,12 +54,10 @@ def view_of(
     runs: list[LatestRun], codes: Iterable[CodeCount] = (), ended: dict[str, int] | None = None, since: int | None = None
 ) -> FleetView:
     gone = [KnownRun("r0", name, at) for name, at in (ended or {}).items()]
-    known = past_runs.one_per_run([*runs, *gone])
-    trend = [
-        TrendRun(**{f.name: getattr(run, f.name) for f in fields(TrendRun) if f.default is MISSING})
-        for run in past_runs.one_per_run(runs)
-    ]
-    latest = list({run.store: run for run in past_runs.one_per_run(runs)}.values())
+    runs = sorted(runs, key=lambda run: (run.store, past_runs.began(run), run.run_id))
+    known = sorted([*runs, *gone], key=lambda run: (run.store, past_runs.began(run), run.run_id))
+    trend = [TrendRun(**{f.name: getattr(run, f.name) for f in fields(TrendRun) if f.default is MISSING}) for run in runs]
+    latest = list({run.store: run for run in runs}.values())
     return fleet.fleet_view(trend, fleet.with_codes(latest, list(codes)), known, "/t", NOW, since)
 
 

@@ -1,0 +1,87 @@
+"""The views beside the tables give the same rows in all programs that read them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import make_dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+
+from jobs import entry
+from jobs.runtime.session import Session
+from jobs.tables.delta_log import DeltaLog
+from jobs.tables.delta_tables import Tables, arrow_table, run_rows
+from jobs.tables.past_runs import History
+from schemas.table_views import VIEWS
+from schemas.tables import TABLES
+from tests.support.handmade import samples
+
+NO_SESSION: Any = None
+COLUMNS = {
+    "runs_latest": ("store", "run_id", "exit_code", "answer", "steps"),
+    "findings_latest": ("store", "run_id", "number", "code"),
+    "stores": ("store", "runs", "run_id", "exit_code", "answer", "steps", "last_consistent_at IS NULL", "verdict"),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Three nights; the last has one store alone, and a fourth was stopped before its rows of `runs`."""
+    place = str(tmp_path_factory.mktemp("views") / "it's")
+    damaged, calm = replace(samples.damaged(), name="a"), samples.clean()
+    for night, outcomes in enumerate(([calm], [damaged, calm], [replace(calm, name="a")], [damaged])):
+        run = replace(samples.RUN, run_id=f"n{night}", started_at=samples.RUN.started_at + timedelta(days=night))
+        for name, rows in run_rows(run, outcomes).items():
+            if rows and not (name == "runs" and night == 3):
+                log = DeltaLog(NO_SESSION, f"file:{place}/{name}", TABLES[name])
+                log.replace_run(run.run_id, [log.write_file(run.run_id, arrow_table(rows, TABLES[name]), "2026-11")])
+    return place
+
+
+def in_process(place: str, view: str) -> list[tuple[Any, ...]]:
+    names = [f"c{number}" for number in range(len(COLUMNS[view]))]
+    select = ", ".join(f"{part} AS {name}" for part, name in zip(COLUMNS[view], names, strict=True))
+    rows: list[Any] = History(place).query(make_dataclass("Row", names), f"SELECT {select} FROM {view}")
+    return sorted(tuple(getattr(row, name) for name in names) for row in rows)
+
+
+def test_a_row_is_of_the_latest_run(place: str) -> None:
+    assert [row[:4] for row in in_process(place, "runs_latest")] == [("a", "n2", 0, "start"), ("calm", "n1", 0, "start")]
+    assert {row[:2] for row in in_process(place, "findings_latest")} <= {("a", "n2"), ("calm", "n1")}
+    assert [row[:3] for row in in_process(place, "stores")] == [("a", 2, "n2"), ("calm", 2, "n1")]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_duckdb_makes_the_same_of_what_the_command_writes(place: str, view: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry.main(["tables", "views", "--tables", place]) == 0
+    written = capsys.readouterr().out
+    assert (
+        f"-- CREATE OR REPLACE TEMP VIEW runs AS SELECT * FROM delta_scan('{place.replace(chr(39), chr(39) * 2)}/runs');"
+        in written
+    )
+    base = duckdb.connect()
+    for name in ("runs", "findings"):
+        base.register(name, DeltaTable(f"{place}/{name}").to_pyarrow_table())
+    base.execute(written)
+    assert sorted(base.execute(f"SELECT {', '.join(COLUMNS[view])} FROM {view}").fetchall()) == in_process(place, view)
+    assert entry.main(["tables", "views", "--tables", place, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["views"] == VIEWS
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("view", VIEWS)
+def test_spark_makes_the_same(spark_session: Session, place: str, view: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tables = Tables(spark_session, place)
+    assert sorted(map(tuple, tables.read(view).selectExpr(*COLUMNS[view]).collect())) == in_process(place, view)
+    assert entry.main(["tables", "views", "--tables", place]) == 0
+    for name in ("runs", "findings"):
+        tables.read(name).createOrReplaceTempView(name)
+    for statement in filter(str.strip, re.sub("--.*", "", capsys.readouterr().out).split(";")):
+        spark_session.spark.sql(statement)
+    again = spark_session.spark.table(view).selectExpr(*COLUMNS[view]).collect()
+    assert sorted(map(tuple, again)) == in_process(place, view)
