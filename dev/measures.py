@@ -328,7 +328,7 @@ def measure_repair(
     (root / "checkpoint").write_bytes(bytes(4096))
     outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), RELEASE))
     plan, copy, new = (root.with_name(f"{root.name}-{what}") for what in ("plan.json", "copy", "new"))
-    plan.write_text(plan_text(outcome.plan), "utf-8")
+    plan.write_text(plan_text(outcome), "utf-8")
     words = [*command_words(), "repair", str(root), "--plan", str(plan), "--to", str(new), *spark_words]
     best: dict[str, float] = {}
     for _ in range(rounds):

@@ -9,6 +9,7 @@
 * `answer`: the one answer about a copy, and its steps.
 * `losses`: what a start loses of a copy, what it lacks already, and what an audit left unread.
 * `replicas`: copies of one broker's log, compared.
+* `repair`: what a repair would do and did: its steps, its answer by each policy, its report.
 * `first_day`: what a started broker does to a store by itself in its first day.
 * `finding_codes`: severities, and the catalogue of findings: code, severity, what it is about, cure, meaning, next step.
 * `severity_cases`: circumstances in which a finding weighs otherwise than its code.

@@ -20,6 +20,7 @@ from schemas.finding_codes import NOTE as NOTE
 from schemas.finding_codes import REBUILDABLE as REBUILDABLE
 from schemas.first_day import FirstDay
 from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, Missing, NotRead, TimersOfCopy
+from schemas.repair import RepairProposal
 from schemas.replicas import NO_GROUP, Group
 
 QueueKey = tuple[str, int]  # (topic, queue id)
@@ -602,6 +603,8 @@ class AuditOutcome:
     incomplete: list[str] = field(default_factory=list)  # the sentences about `gaps`
     verdict: str = ""  # one sentence
     plan: Row = field(default_factory=dict)
+    # by each policy, the plan's section `repair`; (): none is needed, or not enough is known; None: nobody asked
+    repairs: tuple[RepairProposal, ...] | None = None
     first_day: FirstDay | None = None  # what the broker does by itself; None if nobody asked, or the audit was not made
     findings: Sequence[Finding] = field(default_factory=list)
     findings_dropped: dict[str, int] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from jobs.report.texts.summary_text import summary_text
 from schemas.rows import NAMED
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
-from store_io.repair.plan_repair_section import repair_section, steps_tasks
+from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 from store_io.source.byte_source import StoreLocation
 from tests.support.handmade import samples
 from tests.support.stores import corpus_tools
@@ -47,7 +47,7 @@ def audited(root: Path, case: Case) -> tuple[str, str]:
     """What an audit says of a copy: on the terminal, on its page."""
     location = StoreLocation(str(root))
     outcome = run_local(AuditRequest(root.name, location, case.release, case.broker_conf, release_from=NAMED))
-    outcome.plan["repair"] = repair_section(outcome, [task.run() for task in steps_tasks(outcome, location)])
+    outcome.repairs = repairs_of(outcome, [task.run() for task in steps_tasks(outcome, location)])
     given = {"--release": case.release, "--broker-conf": str(root.with_name("broker.conf"))}
     words = store_words(named_stores([str(root)], given)[0])
     page = "".join(report_html(outcome, PageContext(samples.RUN, words, "/out/plan.json")))

@@ -18,13 +18,13 @@ from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import run_local
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.model.audit_request import AuditRequest
-from store_io.repair.plan_repair_section import repair_section, steps_tasks
+from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 from store_io.repair.proposals import config_helps
 from store_io.repair.repair_plan import BROKER, POLICIES, SALVAGE, plan_text, read_plan
 from store_io.repair.repair_work import RepairOutcome
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
-from tests.support.answers.repaired import Served, repaired
+from tests.support.answers.repaired import Served, repaired, written
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Store, StoreBuilder
 from tests.support.stores.corpus_tools import Case
@@ -56,17 +56,17 @@ def audited(root: Path, release: str, broker_conf: str) -> AuditOutcome:
     """The outcome, with the steps of a repair in its plan."""
     location = StoreLocation(str(root))
     outcome = run_local(AuditRequest(root.name, location, release, broker_conf, release_from=NAMED))
-    outcome.plan["repair"] = repair_section(outcome, [task.run() for task in steps_tasks(outcome, location)])
+    outcome.repairs = repairs_of(outcome, [task.run() for task in steps_tasks(outcome, location)])
     return outcome
 
 
 def mended(root: Path, target: Path, release: str, broker_conf: str, policy: str, **more: Any) -> RepairOutcome:
     """The repair, with its report beside the new store."""
     outcome = audited(root, release, broker_conf)
-    plan, helps = read_plan(plan_text(outcome.plan).encode()), config_helps(outcome)
+    plan, helps = read_plan(plan_text(outcome).encode()), config_helps(outcome)
     done = repaired(root, target, plan, policy, fix_offsets=True, fix_config=helps, **more)
-    assert done.exit_code == 0, done.report["problems"]
-    report = {"made_at": "2026-01-02 03:04:05", **done.report}
+    assert done.exit_code == 0, done.report.problems
+    report = written(done.report)
     target.with_name(target.name + REPORT_SUFFIX).write_text(document(report))
     return done
 
@@ -76,8 +76,8 @@ def assert_ends(root: Path, release: str, broker_conf: str) -> AuditOutcome:
     outcome = audited(root, release, broker_conf)
     if outcome.exit_code:
         assert outcome.complete and repair_commands(outcome, [str(root)], "/plan.json") == []
-        parts = outcome.plan["repair"].values()
-        none = in_place_of_repair(outcome) == Advice(Step.NO_REPAIR_MENDS) or all(part["refused"] for part in parts)
+        repairs = outcome.repairs or ()
+        none = in_place_of_repair(outcome) == Advice(Step.NO_REPAIR_MENDS) or all(one.refused for one in repairs)
         assert none and all(step.gives_up is None for step in steps_of(outcome))
     return outcome
 
@@ -95,7 +95,7 @@ def test_a_queue_that_begins_again(lives: tuple[int, int], kind: str, held: int,
     done = mended(store.root, tmp_path / "new", store.release, store.broker_conf, policy)
     again = assert_ends(tmp_path / "new", store.release, store.broker_conf)
     assert again.exit_code == 0 and again.loss.messages == 0
-    assert done.report["messages_after"] == again.messages == len(store.records)
+    assert done.report.messages_after == again.messages == len(store.records)
 
 
 def shifted(root: Path) -> Store:
@@ -165,12 +165,12 @@ def test_no_line_promises_messages_that_a_repair_leaves_out(policy: str, tmp_pat
     store = made_again(tmp_path / "store", FILES, [12, 30], [], clean=False)
     outcome = audited(store.root, RELEASE[FILES], store.broker_conf)
     lost = outcome.loss.messages
-    section = outcome.plan["repair"][policy]
-    assert section["refused"] is None and section["unserved"] == 12 and lost
+    (proposal,) = (one for one in outcome.repairs or () if one.policy == policy)
+    assert proposal.refused is None and proposal.unserved == 12 and lost
     (what, _), *_ = repair_commands(outcome, [str(store.root)], "/plan.json")
     more = f"{lost - 12:,} more than a start would" if lost > 12 else "mends what differs"
     assert more in what and "12 of an earlier life of their queue get no entry without --with-earlier" in what
     report = mended(store.root, tmp_path / "new", store.release, store.broker_conf, policy).report
-    rows = report["unserved"]
-    assert sum(row["end"] - row["first"] for row in rows) == 12 and all("earlier life" in row["reason"] for row in rows)
+    rows = report.unserved
+    assert sum(row.end - row.first for row in rows) == 12 and all("earlier life" in row.reason for row in rows)
     assert assert_ends(tmp_path / "new", store.release, store.broker_conf).exit_code == 0

@@ -189,7 +189,7 @@ class StoreTask:
 
     def run(self) -> WholeStore:
         """Audit the store. Raises NotOrdinary, or whatever went wrong."""
-        from store_io.repair.plan_repair_section import repair_section, steps_tasks
+        from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 
         audit = opened_audit(self.request)
         size = 0 if audit.failed else file_bytes(audit.copy.listing)
@@ -210,7 +210,7 @@ class StoreTask:
             raise NotOrdinary("this process failed, and not the copy")
         if not _is_short(outcome):
             raise NotOrdinary("its answer is large")
-        outcome.plan["repair"] = repair_section(outcome, steps)
+        outcome.repairs = repairs_of(outcome, steps)
         outcome.key = self.argument.key
         texts = packed_texts(store_files(outcome, page_context(self.argument, self.info)))
         copy, self.bytes_to_read = audit.copy, size
@@ -333,12 +333,12 @@ def _can_be_whole(store: StoreArgument) -> bool:
 def add_repair_sections(
     runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[AuditOutcome], reading: Reading
 ) -> None:
-    """Give each outcome's plan its section `repair`, worked out in one job. stores, outcomes: side by side."""
-    from store_io.repair.plan_repair_section import repair_section, steps_tasks
+    """Give each outcome what a repair would do, worked out in one job. stores, outcomes: side by side."""
+    from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 
     tasks = [
         steps_tasks(outcome, reading.location(store), reading.not_after) for store, outcome in zip(stores, outcomes, strict=True)
     ]
     answers = iter(runner.answers([task for own in tasks for task in own], "steps of a repair"))
     for outcome, own in zip(outcomes, tasks, strict=True):
-        outcome.plan["repair"] = repair_section(outcome, [next(answers) for _ in own])
+        outcome.repairs = repairs_of(outcome, [next(answers) for _ in own])

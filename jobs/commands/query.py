@@ -34,7 +34,7 @@ from store_io.base.tasks import Workers
 from store_io.messages.answer import answer
 from store_io.messages.choice.by_queues import entries_led_out
 from store_io.messages.lost.segment_loss import NONE_SPARED
-from store_io.messages.lost.sendable import sendable_rows
+from store_io.messages.lost.sendable import sendable_messages
 from store_io.messages.message_filter import ALL
 from store_io.messages.question import MessageSearch, Question, open_search
 from store_io.messages.scans import NOTE
@@ -121,7 +121,7 @@ def answered(store: StoreArgument, query: Query, workers: Workers) -> Iterator[s
     batches = _batches(store, query, places, workers)
     if query.resend:
         spared = NONE_SPARED if places is None else places.spared
-        return (row_line(row) for batch in batches for row in sendable_rows(batch, query.redaction, spared))
+        return (row_line(vars(one)) for batch in batches for one in sendable_messages(batch, query.redaction, spared))
     shown = list(query.columns)
     return (row for batch in batches for row in query.redaction.batch(batch).select(shown).to_pylist())
 

@@ -102,7 +102,8 @@ def _carried_out(
     def keep(outcome: RepairOutcome, folder: str) -> None:
         from jobs.repair.hand_over import hand_over
 
-        outcome.report["made_at"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
+        made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
+        outcome.report = replace(outcome.report, made_at=made_at)
         handed.append(hand_over(store, request, outcome, plan, folder, assumed))
 
     for path in remove_unfinished(request.target):

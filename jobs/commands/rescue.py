@@ -50,6 +50,7 @@ from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed
 from jobs.tasks.threads_or_spark import run_tasks_for
 from schemas.answer import Answer, StepName
+from schemas.repair import RepairProposal
 from schemas.rows import DOUBT, NAMED, AuditOutcome
 from schemas.store_names import BESIDE
 from store_io.answer.answers import answer_of
@@ -66,10 +67,10 @@ from store_io.broker.releases import KNOWN_RELEASES
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.copy_whole import held_by
 from store_io.outcome.safety import differs_alone, holds_nothing
-from store_io.repair.proposals import RepairProposal, config_helps, recommended, timers_late
+from store_io.repair.proposals import config_helps, recommended, timers_late
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_work import RepairRequest, RunTasks
-from store_io.repair.ways import Way, section_of, still_to_be_had, work_out_way
+from store_io.repair.ways import Way, proposal_of, still_to_be_had, work_out_way
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.replicas.same_logs import same_logs
 from store_io.wording.gaps import gap_text
@@ -133,7 +134,7 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
             _write(asked, outcome)
         _say(_steps(command, asked, outcome) + end_text(end.headline, end.steps))
         return end.code
-    outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
+    outcome.repairs = tuple(map(proposal_of, ways))
     _write(asked, outcome)
     if GIVE_UP not in command.flags and still_to_be_had(outcome, ways):
         named = [(name, command.options[name]) for name in ("--donor", "--to") if name in command.options]
@@ -278,7 +279,7 @@ def _ways_without_unfit_donor(asked: AskedRescue, outcome: AuditOutcome, run_tas
 
 def _ways(asked: AskedRescue, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
     """Return a repair by each policy, worked out. Raises StoreError if no repair can follow this audit."""
-    plan = read_plan(plan_text(outcome.plan).encode())
+    plan = read_plan(plan_text(outcome).encode())
     found = []
     for policy in POLICIES:
         tell_step(f"working out a repair by policy {policy}")

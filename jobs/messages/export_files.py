@@ -22,7 +22,7 @@ from schemas.arrow import arrow_schema
 from schemas.tables import struct_of
 from store_io.base.errors import StoreError
 from store_io.messages.lost.segment_loss import NONE_SPARED
-from store_io.messages.lost.sendable import sendable_rows
+from store_io.messages.lost.sendable import sendable_messages
 from store_io.messages.message_rows import scan_messages
 from store_io.messages.redaction import Redaction
 from store_io.messages.scans import COLUMNS, MessageScan
@@ -137,8 +137,8 @@ def _write(sink: _Sink, files: SegmentFiles, scan: MessageScan) -> int:
         rows = 0
         spared = NONE_SPARED if scan.loss is None else scan.loss.spared
         for batch in scan_messages(scan):
-            for row in sendable_rows(batch, files.redaction, spared):
-                sink.write(row_line(row).encode("ascii"))
+            for message in sendable_messages(batch, files.redaction, spared):
+                sink.write(row_line(vars(message)).encode("ascii"))
             rows += batch.num_rows
         return rows
     batches = (files.redaction.batch(batch) for batch in scan_messages(scan))

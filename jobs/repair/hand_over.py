@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from jobs.cli.stores import StoreArgument
 from jobs.report.files.json_text import document_parts, row_line
@@ -18,19 +19,21 @@ from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles
 from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import value_text
 from jobs.runtime.output import OutputFailed, write_local
-from schemas.rows import Row
+from schemas.repair import RepairProposal, UnsavedMessages
 from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
+from store_io.base.documents import document_of
 from store_io.base.java_properties import parse_properties
 from store_io.base.times import time_text
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.read_settings import given_settings
 from store_io.broker.settings.unsafe_settings import unsafe_settings
 from store_io.model.facts.odd_settings import odd_settings
-from store_io.repair.proposals import FIX_CONFIG, RepairProposal
+from store_io.repair.proposals import FIX_CONFIG
 from store_io.repair.repair_copy import mode_beside
+from store_io.repair.repair_documents import report_document
 from store_io.repair.repair_report import written_files
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
-from store_io.repair.unsaved import cut_rows, missing_rows
+from store_io.repair.unsaved import cut_messages, missing_messages, name_of_cut
 
 _PLACES = "storePathRootDir", "storePathCommitLog", "storePathConsumeQueue", "storePathIndex"
 
@@ -51,7 +54,7 @@ def hand_over(
     """
     beside = _Beside(f"{folder}/{os.path.basename(request.target)}", request.place, mode_beside(request.location))
     named = beside.write_names(outcome)
-    beside.write(REPORT_SUFFIX, document_parts(outcome.report))
+    beside.write(REPORT_SUFFIX, document_parts(report_document(outcome.report)))
     assert outcome.audited is not None
     beside.write(PLAN_SUFFIX, plan_parts(outcome.audited))
     files = HandOverFiles(
@@ -74,7 +77,7 @@ def hand_over(
     texts = {key: setting.text for key, setting in given.items()}
     settings = {key: Setting(value, plan.origins[key], texts.get(key)) for key, value in plan.settings.items()}
     rules = broker_rules(plan.release, settings)
-    written = outcome.report["config_written"] or not written_files(outcome.report["config"])
+    written = outcome.report.config_written or not written_files(outcome.report.config)
 
     def command(target: str, *more: str) -> str:
         done = RepairProposal(request.policy, options=(*request.options, *more))
@@ -148,32 +151,23 @@ class _Beside:
         """Return the path of a file; "" if it was not written."""
         return self._place + suffix if suffix in self._written else ""
 
-    def write_names(self, outcome: RepairOutcome) -> list[Row]:
+    def write_names(self, outcome: RepairOutcome) -> list[UnsavedMessages]:
         """Write the list of all messages that could not be saved, and the lines of those that the copy holds.
 
         Returns the first names.
         """
-        unsaved, first = outcome.unsaved, list[Row]()
+        unsaved, first = outcome.unsaved, list[UnsavedMessages]()
         if unsaved is None:
             return first
         if unsaved.cut:
-            self.write(RESEND_SUFFIX, (row_line(row) for row in cut_rows(unsaved)))
+            self.write(RESEND_SUFFIX, (row_line(vars(message)) for message in cut_messages(unsaved)))
 
         def lines() -> Iterator[str]:
-            for rows in (missing_rows(unsaved), map(_name_of, cut_rows(unsaved))):
-                for row in rows:
-                    if len(first) < MOST_NAMED:
-                        first.append(row)
-                    yield row_line(row)
+            for one in chain(missing_messages(unsaved), map(name_of_cut, cut_messages(unsaved))):
+                if len(first) < MOST_NAMED:
+                    first.append(one)
+                yield row_line(document_of(one))
 
         if unsaved.missing or unsaved.cut:
             self.write(UNSAVED_SUFFIX, lines())
         return first
-
-
-def _name_of(row: Row) -> Row:
-    """Return the fields that name the message of a line that can be sent again."""
-    return {
-        "why": "cut", "topic": row["stored_topic"], "queue_id": row["stored_queue_id"], "queue_offset": row["queue_offset"],
-        "messages": 1, "phy_offset": row["phy_offset"], "size": None, "key_hashes": row["key_hashes"],
-    }  # fmt: skip

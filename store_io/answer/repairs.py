@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CURED
+from schemas.repair import RepairProposal
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.wording import clause
 from store_io.outcome.safety import holds_nothing, lost_of, setting_at_fault, unqueueable
-from store_io.repair.proposals import DONOR, LATE_TIMERS, RepairProposal, config_helps, proposals, timers_late
+from store_io.repair.proposals import DONOR, LATE_TIMERS, config_helps, proposals, timers_late
 
 
 def going(outcome: AuditOutcome) -> list[RepairProposal]:
@@ -80,4 +81,4 @@ def more_than_a_start(outcome: AuditOutcome, proposal: RepairProposal) -> int:
     if not (outcome.plan.get("broker") or {}).get("starts"):
         return 0
     after_a_start = outcome.messages - lost_of(outcome)[0]
-    return max(0, proposal.kept - proposal.unserved - unqueueable(outcome) - after_a_start)
+    return max(0, proposal.messages_after - proposal.unserved - unqueueable(outcome) - after_a_start)

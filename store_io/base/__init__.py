@@ -15,5 +15,6 @@
 * `scratch`: folders for temporary files, which the next run removes where a killed one left them.
 * `read_rate`: how fast the tasks of one machine read together.
 * `paths`: what a path or an address is, by its text alone.
+* `documents`: values as JSON documents have them.
 * `wording`, `times`: numbers and lists of names in sentences; times as people read them; `zones`: time zones.
 """

@@ -11,14 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from schemas.finding_codes import CATALOGUE, Code, Part, Stays
-from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, Row, SegmentSummary
+from schemas.repair import EmptiedTable, FindingKept, FindingsStay, HealedPlace, LogTail
+from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, SegmentSummary
 from schemas.severity_cases import Case, severity_in
 from schemas.store_names import COMMITLOG, REPORT_SUFFIX
 from store_io.base.errors import StoreError
@@ -49,10 +50,10 @@ class _Report:
     made_at: str
     messages: int
     unknown: bool  # more than are counted, or some where none is
-    tail: Row
-    healed: tuple[Row, ...] = ()  # phy_offset, bytes
-    emptied: tuple[Row, ...] = ()  # file, lost
-    stays: Row = field(default_factory=dict)  # as `stays_of` gives it
+    tail: LogTail
+    healed: tuple[HealedPlace, ...] = ()
+    emptied: tuple[EmptiedTable, ...] = ()
+    stays: Mapping[str, FindingsStay] = field(default_factory=dict)
 
 
 def repaired(evidence: Evidence) -> list[Finding]:
@@ -73,16 +74,20 @@ def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Findi
     return _given_up(report) if report is not None else []
 
 
-def stays_of(rows: Iterable[Row]) -> Row:
+def stays_of(findings: Iterable[FindingKept | Finding]) -> dict[str, FindingsStay]:
     """Return, by code, the number of findings that a repair could not change, and a digest of their places.
 
-    rows: the report's `kept`.
+    findings: the report's `kept`, or those of a later audit.
     """
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        if _no_repair_changes(row["code"]):
-            found.setdefault(row["code"], []).append({name: row[name] for name in (*_PLACE, "more") if name in row})
-    return {code: {"count": len(own), "sha256": _digest_of(own)} for code, own in sorted(found.items())}
+    found: dict[str, list[str]] = {}
+    for finding in findings:
+        if _no_repair_changes(finding.code):
+            place = {name: getattr(finding, name) for name in (*_PLACE, *["more"] * bool(finding.more))}
+            found.setdefault(str(finding.code), []).append(json.dumps(place, sort_keys=True))
+    return {
+        code: FindingsStay(len(own), hashlib.sha256("\n".join(sorted(own)).encode()).hexdigest())
+        for code, own in sorted(found.items())
+    }
 
 
 def kept_by_repair(evidence: Evidence, findings: list[Finding]) -> list[Finding]:
@@ -94,8 +99,7 @@ def kept_by_repair(evidence: Evidence, findings: list[Finding]) -> list[Finding]
     report = _report_beside(evidence, evidence.request.location) if serious else None
     if report is None:
         return findings
-    now = stays_of({name: getattr(f, name) for name in ("code", *_PLACE, *["more"] * bool(f.more))} for f in serious)
-    same = {code for code, row in now.items() if report.stays.get(code) == row}
+    same = {code for code, now in stays_of(serious).items() if report.stays.get(code) == now}
     why = f"the repair that made this store on {report.made_at} UTC kept it as it is, and no repair changes it"
     return [
         replace(f, severity=severity_in(f.code, Case.KEPT_BY_REPAIR), message=f"{f.message.rstrip('.')}: {why}.")
@@ -117,11 +121,6 @@ def _no_repair_changes(code: str) -> bool:
     return bool(row.stays & (Stays.ALWAYS | Stays.AS_BEFORE | Stays.MOVED_MESSAGE))
 
 
-def _digest_of(rows: list[Row]) -> str:
-    lines = sorted(json.dumps(row, sort_keys=True) for row in rows)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
 def _report_beside(evidence: Evidence, location: StoreLocation) -> _Report | None:
     """Read the report beside the store; None without one, or if it belongs to another log."""
     data = read_beside(location, REPORT_SUFFIX, HEAD_BYTES)
@@ -137,7 +136,7 @@ def _given_up(report: _Report) -> list[Finding]:
         Finding(
             Code.STORE_REPAIRED,
             COMMITLOG,
-            phy_offset=report.tail["end"],
+            phy_offset=report.tail.end,
             actual=number,
             message=f"this store was made by a repair on {report.made_at} UTC that gave up {number}",
             count=max(1, report.messages),
@@ -148,23 +147,23 @@ def _given_up(report: _Report) -> list[Finding]:
 def _healed(evidence: Evidence, report: _Report) -> list[Finding]:
     """Return a note on each record that the repair has healed."""
     found = []
-    for row in report.healed:
-        phy = row["phy_offset"]
+    for place in report.healed:
+        phy = place.phy_offset
         holder = next((s for s in evidence.segments if s.base_offset <= phy < s.base_offset + s.size), None)
-        start = _message_start(evidence, holder, phy, row["bytes"]) if holder is not None else None
+        start = _message_start(evidence, holder, phy, place.bytes) if holder is not None else None
         if holder is not None and start is not None:
             text = f"a repair on {report.made_at} UTC has healed this record: its report has the old and the new bytes"
-            found.append(Finding(Code.MESSAGE_HEALED, holder.path, start, start + row["bytes"], phy_offset=phy, message=text))
+            found.append(Finding(Code.MESSAGE_HEALED, holder.path, start, start + place.bytes, phy_offset=phy, message=text))
     return found
 
 
 def _emptied(report: _Report) -> list[Finding]:
     """Return a note on each table of config/ that the repair has let begin empty."""
     found = []
-    for row in report.emptied:
-        lost = f", {count_text(row['lost'], 'entry', 'entries')} lost" if row["lost"] else ""
-        text = f"{row['file']}: a repair on {report.made_at} UTC let this table begin empty, by --empty-config{lost}"
-        found.append(Finding(Code.CONFIG_TABLE_EMPTIED, row["file"], message=text, count=max(1, row["lost"])))
+    for table in report.emptied:
+        lost = f", {count_text(table.lost, 'entry', 'entries')} lost" if table.lost else ""
+        text = f"{table.file}: a repair on {report.made_at} UTC let this table begin empty, by --empty-config{lost}"
+        found.append(Finding(Code.CONFIG_TABLE_EMPTIED, table.file, message=text, count=max(1, table.lost)))
     return found
 
 
@@ -186,7 +185,7 @@ def _message_start(evidence: Evidence, segment: SegmentSummary, phy_offset: int,
     return start if verdict.kind == VALID and verdict.size == size else None
 
 
-def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Row:
+def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> LogTail:
     """Return the last bytes of a log that ends at `end`, by which a later audit recognises it. Raises StoreError."""
     size, digest = 0, hashlib.sha256()
     segment = next((s for s in segments if s.start < end <= s.start + s.size), None)
@@ -195,7 +194,7 @@ def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Ro
         size = min(TAIL_BYTES, position)
         with source.open(segment.path) as file:
             digest.update(file.read(position - size, size))
-    return {"end": end, "bytes": size, "sha256": digest.hexdigest()}
+    return LogTail(end, size, digest.hexdigest())
 
 
 def repair_note(outcome: AuditOutcome) -> str:
@@ -204,11 +203,11 @@ def repair_note(outcome: AuditOutcome) -> str:
     return f"{message[:1].upper()}{message[1:]}." if message else ""
 
 
-def _same_log(evidence: Evidence, tail: Row) -> bool:
-    if not tail["end"]:
+def _same_log(evidence: Evidence, tail: LogTail) -> bool:
+    if not tail.end:
         return not any(e.kind == EXTENT_MESSAGE for s in evidence.segments for e in s.extents)
     try:
-        return tail["bytes"] > 0 and log_tail(evidence.copy.source, evidence.copy.segment_files, tail["end"]) == tail
+        return tail.bytes > 0 and log_tail(evidence.copy.source, evidence.copy.segment_files, tail.end) == tail
     except StoreError:
         return False
 
@@ -218,23 +217,21 @@ def _read(data: bytes) -> _Report | None:
     report = _first_members(data.decode("ascii", "replace"))
     if report.get("schema_version") != 1 or report.get("consistent") is not True:
         return None
-    given, tail, made_at = report.get("given_up"), report.get("log_tail"), report.get("made_at")
-    if not isinstance(given, dict) or not isinstance(tail, dict) or tail.keys() != {"end", "bytes", "sha256"}:
+    given, tail, made_at = report.get("given_up"), _tail(report.get("log_tail")), report.get("made_at")
+    if not isinstance(given, dict) or not _is_count(given.get("messages")) or tail is None:
         return None
     if not isinstance(made_at, str) or not _is_time(made_at):
         return None
-    numbers = (given.get("messages"), tail["end"], tail["bytes"])
-    if not all(_is_count(number) for number in numbers) or not _is_digest(tail["sha256"]):
-        return None
-    rows = report.get("healed_at")
-    healed = [r for r in rows[:MOST_HEALED] if _is_place(r)] if isinstance(rows, list) else []
-    rows = report.get("emptied")
-    emptied = [r for r in rows if _is_emptied(r)] if isinstance(rows, list) else []
-    stays = report.get("stays")
+    healed, emptied, stays = report.get("healed_at"), report.get("emptied"), report.get("stays")
     return _Report(
-        made_at, given["messages"], bool(given.get("signs")), tail, tuple(healed), tuple(emptied),
-        stays if isinstance(stays, dict) else {},
-    )  # fmt: skip
+        made_at,
+        given["messages"],
+        bool(given.get("signs")),
+        tail,
+        tuple(HealedPlace(**r) for r in healed[:MOST_HEALED] if _is_place(r)) if isinstance(healed, list) else (),
+        tuple(EmptiedTable(**r) for r in emptied if _is_emptied(r)) if isinstance(emptied, list) else (),
+        {code: FindingsStay(**r) for code, r in stays.items() if _is_stay(r)} if isinstance(stays, dict) else {},
+    )
 
 
 def _first_members(text: str) -> dict[str, Any]:
@@ -260,6 +257,17 @@ def _is_time(text: str) -> bool:
 
 def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
+
+
+def _tail(row: Any) -> LogTail | None:
+    if not isinstance(row, dict) or row.keys() != {"end", "bytes", "sha256"}:
+        return None
+    tail = LogTail(**row)
+    return tail if _is_count(tail.end) and _is_count(tail.bytes) and _is_digest(tail.sha256) else None
+
+
+def _is_stay(row: Any) -> bool:
+    return isinstance(row, dict) and row.keys() == {"count", "sha256"}
 
 
 def _is_place(row: Any) -> bool:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.rows import Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.audit_store import run_audit
 from store_io.base.errors import StoreError
@@ -34,8 +34,23 @@ from store_io.wording.gaps import gap_text
 
 MOST_RANGES = 1 << 20  # of one segment
 
-_IDENTITY = ("topic", "queue_id", "properties", "tags_code", "transaction", "unique_key", "body_crc", "reconsume_times")
 _PLACE = "phy_offset"
+
+
+class _Known(NamedTuple):
+    """What a message is known by. properties: pairs."""
+
+    topic: str
+    queue_id: int
+    properties: Any
+    tags_code: int
+    transaction: str
+    unique_key: str | None
+    body_crc: int
+    reconsume_times: int
+
+
+_IDENTITY = _Known._fields
 
 
 @dataclass(frozen=True)
@@ -124,7 +139,7 @@ class OnlyHereSearch:
         for batch in self._alone_of(asked, tell, workers):
             kept = np.ones(batch.num_rows, bool)
             for row in np.flatnonzero(pc.is_in(batch.column("unique_key"), doubtful)).tolist():
-                named = _named(batch.slice(row, 1).select(_IDENTITY).to_pylist()[0])
+                named = _named(next(_known(batch.slice(row, 1))))
                 if named is None:
                     continue
                 name, waits = named
@@ -151,7 +166,7 @@ class OnlyHereSearch:
         for batch in answer(replace(self._other, question=there), _silent, workers) if len(wanted) else ():
             same = batch.filter(pc.is_in(batch.column("unique_key"), wanted))
             found.append(same.column("unique_key"))
-            held.update(filter(None, map(_named, same.to_pylist())))
+            held.update(filter(None, map(_named, _known(same))))
         return pa.chunked_array([twice, *found], pa.string()).unique(), held
 
     def _alone_of(self, asked: Question, tell: Tell, workers: Workers) -> Iterator[pa.RecordBatch]:
@@ -164,11 +179,15 @@ def _silent(narrowing: object) -> None:
     """Say nothing: the same is said of the answer itself."""
 
 
-def _named(row: Row) -> tuple[bytes, bool] | None:
+def _known(batch: pa.RecordBatch) -> Iterator[_Known]:
+    return (_Known(**row) for row in batch.select(_IDENTITY).to_pylist())
+
+
+def _named(message: _Known) -> tuple[bytes, bool] | None:
     """Return what a message is known by anywhere, and whether it waits to be delivered. None of one that is not sent again."""
-    target = target_of(row, dict(row["properties"] or {}))
+    target = target_of(message, dict(message.properties or {}))
     if target.why_not is not None:
         return None
-    told = (target.topic, row["unique_key"], row["body_crc"], row["reconsume_times"])
+    told = (target.topic, message.unique_key, message.body_crc, message.reconsume_times)
     digest = blake2b(repr(told).encode("utf-8", "backslashreplace"), digest_size=16).digest()
-    return digest, row["topic"] in WAITING_TOPICS
+    return digest, message.topic in WAITING_TOPICS

@@ -11,7 +11,8 @@
 * `derived`: the round in which the kinds make their files anew, and the pass over the log that writes their entries.
 * `repair_judge`: whether the new store is consistent.
 * `repair_offsets`: offsets of consumers and timers beyond the new ends of the queues, which their kinds find and set back.
-* `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: NEW.repair.json.
+* `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: what NEW.repair.json
+  says; `repair_documents`: writes both into their documents.
 * `unsaved`: messages that the new store does not hold: counted for the report, and by name.
 * `ways`: a repair by one policy, worked out; `proposals`: which of the two is recommended, with which options.
 * `plan_repair_section`: that section, worked out by an audit.

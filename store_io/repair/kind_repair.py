@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from schemas.advice import Refusal
-from schemas.rows import QueueKey, Row
+from schemas.repair import DatabaseMade, IndexMade, PositionBeyond, TablesMade, TimersMade, UnservedRange
+from schemas.rows import QueueKey
 from store_io.model.queue_views import QueueView
 from store_io.repair.derived.queue_places import BridgedRanges
 from store_io.repair.derived.queue_plan import NewLog, QueuePlan
@@ -24,22 +25,22 @@ from store_io.repair.repair_work import Work
 
 @dataclass
 class Rebuilt:
-    """The results of all rounds so far: each queue as it was made last, and rows of the report.
+    """The results of all rounds so far: each queue as it was made last, and what the report says.
 
     in_place: queues that have no entry elsewhere than a repair would put it.
-    timers: the row about the timer's files; None if they fit the log.
-    database: the row about the queues' database; None if it stays, or there is none.
-    tables: the row about index and transactions in rocksdbstore/; None as above.
-    unfindable: rows about messages that stay in the log alone, by queue.
+    timers: None if the timer's files fit the log.
+    database: of the queues; None if it stays, or there is none.
+    tables: of index and transactions in rocksdbstore/; None as above.
+    unfindable: messages that stay in the log alone, by queue.
     """
 
     queues: list[QueuePlan] = field(default_factory=list)
     in_place: list[QueuePlan] = field(default_factory=list)
-    index: Row = field(default_factory=lambda: {"files": 0, "entries": 0, "reasons": []})
-    timers: Row | None = None
-    database: Row | None = None
-    tables: Row | None = None
-    unfindable: dict[QueueKey, list[Row]] = field(default_factory=dict)
+    index: IndexMade = field(default_factory=IndexMade)
+    timers: TimersMade | None = None
+    database: DatabaseMade | None = None
+    tables: TablesMade | None = None
+    unfindable: dict[QueueKey, list[UnservedRange]] = field(default_factory=dict)
 
     def add(self, queues: Sequence[QueuePlan]) -> None:
         """Put these queues in the place of what an earlier round made of them."""
@@ -83,7 +84,7 @@ class Round:
     @cached_property
     def new_log(self) -> NewLog:
         """Return the log of the new store as plans of queues take it."""
-        work, bridged = self.work, ((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in self.log.bridges)
+        work, bridged = self.work, ((b.phy_offset, b.phy_offset + b.end - b.start) for b in self.log.bridges)
         ranges, salvage = BridgedRanges(sorted(bridged)), work.request.policy == SALVAGE
         segments, tree, start = self.audit.segments, self.audit.tree, self.log.start
         return NewLog(segments, tree, work.rules, start, ranges, salvage, work.request.with_earlier)
@@ -144,10 +145,10 @@ class KindRepair:
         """Make files anew that follow from a consistent new store; return whether any were. final: that store's audit."""
         return False
 
-    def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[Row]:
-        """Yield a row of the report on each position beyond the end of its queue, or of the log."""
+    def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[PositionBeyond]:
+        """Yield each position beyond the end of its queue, or of the log."""
         return iter(())
 
-    def set_back(self, work: Work, final: Audited, rows: Sequence[Row]) -> dict[str, int]:
-        """Set positions back to these ends; return how many in each file. rows: those of all kinds."""
+    def set_back(self, work: Work, final: Audited, beyond: Sequence[PositionBeyond]) -> dict[str, int]:
+        """Set positions back to these ends; return how many in each file. beyond: those of all kinds."""
         return {}

@@ -2,7 +2,7 @@
 are others: what a start would leave (`audit.outcome.release_leaves`).
 
     tasks = steps_tasks(outcome, location)
-    outcome.plan["repair"] = repair_section(outcome, [task.run() for task in tasks])
+    outcome.repairs = repairs_of(outcome, [task.run() for task in tasks])
 
 A task does the whole repair on a `TrialWriter`, as a dry run does, so the steps are those of the run. What it works out is
 kept in the temporary folder of the machine that it runs on, and removed at its end.
@@ -16,16 +16,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.advice import Gap
-from schemas.rows import AuditOutcome, Row
+from schemas.repair import RepairProposal
+from schemas.rows import AuditOutcome
 from store_io.base import locks
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import NotRead, Task, run_task
 from store_io.base.wording import count_text
-from store_io.repair.proposals import config_helps, refused_section, timers_late
+from store_io.repair.proposals import config_helps, timers_late
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_work import RepairRequest
-from store_io.repair.ways import section_of, work_out_way
+from store_io.repair.ways import proposal_of, work_out_way
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.gaps import gap_text
 
@@ -60,8 +61,8 @@ class StepsTask:
     def paths(self) -> tuple[str, ...]:
         return (self.location.root,)
 
-    def run(self) -> Row:
-        """Return the policy's part of the section."""
+    def run(self) -> RepairProposal:
+        """Return what a repair by the policy would do."""
         try:
             plan = read_plan(self.plan.encode())
             scratch = tempfile.gettempdir()
@@ -74,8 +75,8 @@ class StepsTask:
                 locks.pause(1)
                 way = work_out_way(request, self.mends_config, _run_tasks)
         except StoreError as problem:
-            return refused_section(str(problem))
-        return section_of(way)
+            return RepairProposal(self.policy, str(problem))
+        return proposal_of(way)
 
 
 def _run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
@@ -86,33 +87,32 @@ def steps_tasks(outcome: AuditOutcome, location: StoreLocation, not_after: float
     """Return a task for each policy. None if no repair is needed, or none can be planned, or the store is too large."""
     if not _wanted(outcome) or _message_bytes(outcome) > MOST_BYTES:
         return []
-    text, size, helps, late = plan_text(outcome.plan), _message_bytes(outcome), config_helps(outcome), timers_late(outcome)
+    text, size, helps, late = plan_text(outcome), _message_bytes(outcome), config_helps(outcome), timers_late(outcome)
     return [StepsTask(0, location, text, policy, size, helps, not_after, late) for policy in POLICIES]
 
 
-def _section(answer: Any) -> Row:
-    """Return what a task gave, or why it gave nothing, as a section of the plan."""
-    if isinstance(answer, NotRead):
-        return refused_section(_TOO_LATE, worked_out=False)
-    if isinstance(answer, Gap):
-        return refused_section(gap_text(answer), worked_out=False)
-    section: Row = answer
-    return section
-
-
-def repair_section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
-    """Return the section of that store's plan. answers: of its tasks, in their order; a gap says why there is none."""
+def repairs_of(outcome: AuditOutcome, answers: Iterable[Any]) -> tuple[RepairProposal, ...]:
+    """Return what a repair of that store would do by each policy. answers: of its tasks, in their order; a gap says why there is
+    none."""
     if not _wanted(outcome):
-        return None
-    given = [_section(answer) for answer in answers]
-    if not given:
-        size = _message_bytes(outcome)
-        sentence = (
-            f"not worked out: {count_text(size, 'byte')} of messages, and an audit works the steps out up to"
-            f" {count_text(MOST_BYTES)}; rescue works them out, and repair --dry-run says them"
-        )
-        given = [refused_section(sentence, worked_out=False) for _ in POLICIES]
-    return dict(zip(POLICIES, given, strict=True))
+        return ()
+    if given := list(answers):
+        return tuple(_proposal(policy, answer) for policy, answer in zip(POLICIES, given, strict=True))
+    sentence = (
+        f"not worked out: {count_text(_message_bytes(outcome), 'byte')} of messages, and an audit works the steps out up to"
+        f" {count_text(MOST_BYTES)}; rescue works them out, and repair --dry-run says them"
+    )
+    return tuple(RepairProposal(policy, sentence, worked_out=False) for policy in POLICIES)
+
+
+def _proposal(policy: str, answer: Any) -> RepairProposal:
+    """Return what a task gave, or why it gave nothing."""
+    if isinstance(answer, NotRead):
+        return RepairProposal(policy, _TOO_LATE, worked_out=False)
+    if isinstance(answer, Gap):
+        return RepairProposal(policy, gap_text(answer), worked_out=False)
+    proposal: RepairProposal = answer
+    return proposal
 
 
 def _wanted(outcome: AuditOutcome) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from schemas.advice import Refusal
 from schemas.finding_codes import CATALOGUE, Code, Part, Stays
-from schemas.rows import Finding, Row
+from schemas.repair import FindingKept
+from schemas.rows import Finding
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
 from store_io.broker.loading import why_no_folder
 from store_io.repair.kind_repair import Rebuilt
@@ -21,12 +22,12 @@ class NewStoreVerdict:
     """The verdict on a new store.
 
     problems: why the store is not put in place, in sentences.
-    kept: findings above a note that stay, rows of the report.
+    kept: findings above a note that stay.
     loss: whether one of the other findings is a loss.
     """
 
     problems: list[str]
-    kept: list[Row]
+    kept: list[FindingKept]
     loss: bool
 
     @property
@@ -53,7 +54,7 @@ def judge_new_store(
     if not final.complete:
         problems += final.outcome.incomplete
     problems += _start_problems(final, log, accepted, why_not)
-    return NewStoreVerdict(problems, [_finding_row(f) for f in kept], any(f.severity == "loss" for f in left))
+    return NewStoreVerdict(problems, [_kept(f) for f in kept], any(f.severity == "loss" for f in left))
 
 
 def problem_text(f: Finding) -> str:
@@ -67,13 +68,13 @@ class _Accepted:
     """The findings above a note that may stay."""
 
     def __init__(self, before: Audited, log: LogPlan, made: Rebuilt):
-        self.none_stays, self.timers_made = not log.messages, bool(made.timers and made.timers["rebuilt"])
+        self.none_stays, self.timers_made = not log.messages, bool(made.timers and made.timers.rebuilt)
         self.known: dict[tuple[Code, int | None], int] = {}  # -> how many more beyond the bound
         for f in before.findings:
             self.known[f.code, f.phy_offset] = max(f.more, self.known.get((f.code, f.phy_offset), 0))
         queues = [*made.queues, *made.in_place]
         self.moved: dict[tuple[object, int | None], int] = {
-            (q.key, row["phy_offset"]): len(q.moved) for q in queues for row in q.moved
+            (q.key, row.phy_offset): len(q.moved) for q in queues for row in q.moved
         }
         self.elsewhere = {q.key for q in queues if q.unserved or q.moved}
 
@@ -104,6 +105,5 @@ def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted, why_not: 
     return [f"the release would lose {lost} messages"] if lost else []
 
 
-def _finding_row(finding: Finding) -> Row:
-    names = ("code", "file", "start", "end", "phy_offset", "topic", "queue_id", "queue_offset", "message")
-    return {name: getattr(finding, name) for name in names} | ({"more": finding.more} if finding.more else {})
+def _kept(f: Finding) -> FindingKept:
+    return FindingKept(f.code, f.file, f.start, f.end, f.phy_offset, f.topic, f.queue_id, f.queue_offset, f.message, f.more)

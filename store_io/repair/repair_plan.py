@@ -17,7 +17,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from schemas.rows import NAMED, Row
+from schemas.repair import RepairStep
+from schemas.rows import NAMED, AuditOutcome, Row
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.java_properties import property_line
 from store_io.base.paths import is_inner_path
@@ -26,6 +27,7 @@ from store_io.broker.settings.day_settings import DAY_DEFAULTS, named_settings
 from store_io.first_day.after_start import Edge, Leaving
 from store_io.first_day.cleaning import next_hour
 from store_io.first_day.cleaning_rules import hours_of
+from store_io.repair.repair_documents import plan_document
 from store_io.repair.repair_steps import ACTIONS
 
 BROKER, SALVAGE = POLICIES = "broker", "salvage"
@@ -38,9 +40,9 @@ _ACTIONS = ("keep", "truncate", "delete", "rebuild")
 
 @dataclass(frozen=True)
 class PlannedSteps:
-    """The steps of a repair by one policy, as `repair_steps.Step.row` shapes them. options: of the command that has them."""
+    """The steps of a repair by one policy. options: of the command that has them."""
 
-    steps: tuple[Row, ...]
+    steps: tuple[RepairStep, ...]
     options: tuple[str, ...] = ()
 
 
@@ -98,9 +100,9 @@ def properties_text(settings: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def plan_text(plan: Row) -> str:
+def plan_text(outcome: AuditOutcome) -> str:
     """Return an audit's plan as `read_plan` takes it; lists that lie packed in it are written as lists."""
-    return json.dumps(plan, default=list)
+    return json.dumps(plan_document(outcome), default=list)
 
 
 def read_plan(data: bytes) -> RepairPlan:
@@ -248,26 +250,27 @@ def _repair(section: Any) -> dict[str, PlannedSteps]:
             raise UsageError(f"the plan's repair by policy {policy} has no steps")
         if not isinstance(options, list) or not all(isinstance(word, str) for word in options):
             raise UsageError(f"the plan's repair by policy {policy} has options that are no words")
-        for number, row in enumerate(rows, 1):
-            _repair_step(number, row)
-        found[policy] = PlannedSteps(tuple(rows), tuple(options))
+        steps = tuple(_repair_step(number, row) for number, row in enumerate(rows, 1))
+        found[policy] = PlannedSteps(steps, tuple(options))
     return found
 
 
-def _repair_step(number: int, row: Any) -> None:
+def _repair_step(number: int, row: Any) -> RepairStep:
     if not isinstance(row, dict) or row.get("number") != number or row.get("action") not in ACTIONS:
         raise UsageError(f"step {number} of the plan's repair has another number, or an action that is not known")
-    if row.get("file") != "":
-        checked_path(row.get("file"))
-    counts = [row.get("kept"), row.get("lost")]
-    numbers = [n for count in counts if isinstance(count, dict) for n in count.values()]
-    numbers += [row.get(key) for key in ("start", "end") if row.get(key) is not None]
-    if not all(isinstance(count, dict) for count in counts) or any(type(n) is not int or n < 0 for n in numbers):
-        raise UsageError(f"step {number} of the plan's repair has a number of the wrong kind")
-    if "sha256" in row and not isinstance(row["sha256"], str):
+    file = "" if row.get("file") == "" else checked_path(row.get("file"))
+    start, end, kept, lost, sha256 = row.get("start"), row.get("end"), row.get("kept"), row.get("lost"), row.get("sha256", "")
+    wrong = "a number of the wrong kind"
+    if not isinstance(kept, dict) or not isinstance(lost, dict):
+        raise UsageError(f"step {number} of the plan's repair has {wrong}")
+    known = [*kept.values(), *lost.values(), *(place for place in (start, end) if place is not None)]
+    if any(type(n) is not int or n < 0 for n in known):
+        raise UsageError(f"step {number} of the plan's repair has {wrong}")
+    if not isinstance(sha256, str):
         raise UsageError(f"step {number} of the plan's repair has a digest of the wrong kind")
-    if (row.get("start") is None) != (row.get("end") is None):
+    if (start is None) != (end is None):
         raise UsageError(f"step {number} of the plan's repair has one end of a range")
+    return RepairStep(row["action"], file, start, end, str(row.get("reason", "")), kept, lost, sha256)
 
 
 def _check_settings(rows: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from schemas.advice import Refusal
+from schemas.repair import DroppedMessage
 from schemas.rows import MappedFile, SegmentSummary
 from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
@@ -101,7 +102,7 @@ def _config_advice(work: Work, refusal: Refusal) -> str:
         return ""
     if not work.request.fix_config:
         return ". Repair with --fix-config"
-    if not any(row["left_out"] for row in work.config):
+    if not any(file.left_out for file in work.config):
         return ""
     return ". Nothing of it can be read: take it from another copy of this broker; with --empty-config it begins empty"
 
@@ -173,11 +174,10 @@ def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> b
     end = start + verdict.size
     reason = f"its last {count_text(end - old_size, 'byte')} lay beyond the end of the file and would be zeros now"
     work.half_records.append(
-        {
-            "file": path, "start": start, "end": end, "topic": message.topic, "queue_id": message.queue_id,
-            "queue_offset": message.queue_offset, "valid": False, "phy_offset": segment.base_offset + start, "reason": reason,
-        }
-    )  # fmt: skip
+        DroppedMessage(
+            path, start, end, message.topic, message.queue_id, message.queue_offset, False, segment.base_offset + start, reason
+        )
+    )
     lost = {"bytes": old_size - start}
     work.steps.add(ZERO, path, start=start, end=old_size, reason=f"a record was cut off here: {reason}", lost=lost)
     work.writer.zero(path, start, old_size)

@@ -34,7 +34,7 @@ from functools import partial
 
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.dledger_layout import FOLDER_PREFIX
-from schemas.rows import Row
+from schemas.repair import DroppedMessage, OtherPolicy
 from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
@@ -124,7 +124,7 @@ def preview(
             first = _begun(work)
             other_policy = _other_policy(work, first, writer)
             outcome = _finish(work, first)
-            outcome.report |= {"other_policy": other_policy, "free_bytes": writer.free_bytes()}
+            outcome.report = replace(outcome.report, other_policy=other_policy, free_bytes=writer.free_bytes())
             return outcome
     except WriteFailed as problem:
         raise WriteFailed(f"{scratch}, where a dry run keeps what it works out: {problem}") from None
@@ -185,8 +185,8 @@ def _begin(work: Work, copying: CopyUnderWay) -> Begun:
     if healed.audit is not audit:
         audit = _unblocked(work, healed.audit)
     log = _plan(work, audit, work.request.policy)  # 6
-    log.dropped += [row for row in work.half_records if not _holds(audit, row)]
-    return Begun(copied, audit, first.outcome.messages, donated.row, healed.row, log)
+    log.dropped += [half for half in work.half_records if not _holds(audit, half)]
+    return Begun(copied, audit, first.outcome.messages, donated.by_donor, healed.by_change, log)
 
 
 def _unblocked(work: Work, audit: Audited) -> Audited:
@@ -206,10 +206,10 @@ def _unblocked(work: Work, audit: Audited) -> Audited:
         ) from None
 
 
-def _holds(audit: Audited, row: Row) -> bool:
-    """Say whether a message is at the place of this row, as a donor's may be."""
-    extents = (e for s in audit.segments if s.path == row["file"] for e in message_extents(s))
-    return any(e.start <= row["start"] < e.end for e in extents)
+def _holds(audit: Audited, half: DroppedMessage) -> bool:
+    """Say whether a message is at the place of that one, as a donor's may be."""
+    extents = (e for s in audit.segments if s.path == half.file for e in message_extents(s))
+    return any(e.start <= half.start < e.end for e in extents)
 
 
 def _plan(work: Work, audit: Audited, policy: str) -> LogPlan:
@@ -263,7 +263,7 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
     return ended
 
 
-def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> Row:
+def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> OtherPolicy:
     """Return the messages that the other policy would keep.
 
     If the release starts on the copy as it is, this audit shows them.
@@ -278,5 +278,5 @@ def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> Row:
     except WriteFailed:
         raise
     except StoreError as problem:
-        return {"policy": other, "refused": str(problem)}
-    return {"policy": other, "messages": log.messages, "more": log.messages - begun.log.messages}
+        return OtherPolicy(other, refused=str(problem))
+    return OtherPolicy(other, log.messages, log.messages - begun.log.messages)

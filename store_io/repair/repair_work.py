@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from schemas.advice import Gap, Refusal
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.first_day import StartMoment
-from schemas.rows import AuditOutcome, MappedFile, Row
+from schemas.repair import ConfigFile, DroppedMessage, RepairReport, RepairStep
+from schemas.rows import AuditOutcome, MappedFile
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
@@ -89,11 +90,11 @@ class RepairRequest:
     def edits_log(self) -> bool:
         """Say whether the plan has a step that changes files of the log. False if it has no steps."""
         planned = self.plan.repair.get(self.policy)
-        rows = planned.steps if planned is not None else ()
-        return any(row["action"] not in (COPY, REMOVE) and is_of_log(row["file"]) for row in rows)
+        steps = planned.steps if planned is not None else ()
+        return any(step.action not in (COPY, REMOVE) and is_of_log(step.file) for step in steps)
 
     @property
-    def steps(self) -> list[Row] | None:
+    def steps(self) -> list[RepairStep] | None:
         """Return the plan's steps for this repair, or None.
 
         The plan has none for other options than those which it recommends, and none with a donor, whose bytes no plan holds fast.
@@ -103,7 +104,7 @@ class RepairRequest:
             return None
         if {*planned.options} - {FIX_OFFSETS} != {*self.options} - {FIX_OFFSETS}:
             return None
-        return [row for row in planned.steps if self.fix_offsets or row["action"] != CORRECT_OFFSETS]
+        return [step for step in planned.steps if self.fix_offsets or step.action != CORRECT_OFFSETS]
 
 
 @dataclass
@@ -111,14 +112,13 @@ class RepairOutcome:
     """The outcome of a repair.
 
     exit_code: 0 done and consistent; 10 or 20: the result was not consistent, and nothing was put in place.
-    report: NEW.repair.json, plain data.
     unsaved: the messages that the new store does not hold, by name.
     ends: those of the new store's queues.
     audited: the audit of the new store, whose plan goes beside it.
     """
 
     exit_code: int
-    report: Row = field(default_factory=dict)
+    report: RepairReport
     unsaved: Unsaved | None = None
     ends: QueueEnds | None = None
     audited: AuditOutcome | None = None
@@ -169,9 +169,9 @@ class Work:
     steps: what was done so far.
     refusals: why the release would not have started before.
 
-    half_records: those that the end of a short file cut off, rows as `LogPlan.dropped`.
+    half_records: those that the end of a short file cut off.
     beyond: of files that were longer.
-    config: what --fix-config wrote, or would write; rows of the report.
+    config: what --fix-config wrote, or would write.
     keeps: whether audits that a rebuild may follow keep what their scans meet (`derived.kept_rows`).
     rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.
     """
@@ -181,9 +181,9 @@ class Work:
     run_tasks: RunTasks
     progress: Callable[[str], None]
     refusals: list[str] = field(default_factory=list)
-    half_records: list[Row] = field(default_factory=list)
+    half_records: list[DroppedMessage] = field(default_factory=list)
     beyond: list[Beyond] = field(default_factory=list)
-    config: list[Row] = field(default_factory=list)
+    config: list[ConfigFile] = field(default_factory=list)
     keeps: bool = False
     steps: Steps = field(init=False)
     rules: BrokerRules = field(init=False)

@@ -1,7 +1,7 @@
 """Finds the messages that a repair gives up, and names each: topic, queue, both offsets, hashes of its keys.
 
-    rows = missing_rows(unsaved)       messages that the copy shows and does not hold
-    rows = cut_rows(unsaved)           valid ones of the copy beyond the new end of the log, as lines that can be sent again
+    missing_messages(unsaved)       messages that the copy shows and does not hold
+    cut_messages(unsaved)           valid ones of the copy beyond the new end of the log, as lines that can be sent again
 
 `given_up` counts the same messages. A missing one is named by what is left of it: an entry of its queue, or its place between two
 others, and index entries that lead to it, which hold the hashes of "topic#key". An audit of the new store says so again
@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.finding_codes import CATALOGUE, Code
-from schemas.rows import NOTE, Finding, MappedFile, QueueKey, Row, SegmentSummary
+from schemas.repair import DroppedMessage, GivenUp, QueueRange, UnsavedMessages
+from schemas.rows import NOTE, Finding, MappedFile, QueueKey, SegmentSummary
 from schemas.store_names import INDEX
 from store_io.base.errors import StoreError
 from store_io.base.ranges import Ranges, subtract, union
@@ -28,7 +29,7 @@ from store_io.broker.releases import BrokerRules
 from store_io.checks.missing_messages import places_missing
 from store_io.checks.repaired_store import NOT_KNOWN
 from store_io.messages.lost.segment_loss import SegmentLoss
-from store_io.messages.lost.sendable import sendable_rows, to_resend
+from store_io.messages.lost.sendable import SendableMessage, sendable_messages, to_resend
 from store_io.messages.message_rows import scan_messages
 from store_io.messages.redaction import read_redaction
 from store_io.messages.scans import EntryScan, MessageScan
@@ -44,22 +45,17 @@ MOST_HASHES = 100  # of one message, which rarely has more than a few keys
 
 def given_up(
     leftovers: Mapping[QueueKey, LeftoverResult],
-    answered: Sequence[Row],
-    dropped: Sequence[Row],
+    answered: Sequence[QueueRange],
+    dropped: Sequence[DroppedMessage],
     cut: int,
     findings: Iterable[Finding],
     is_cut: Callable[[int], bool] = lambda phy_offset: False,
-) -> Row:
-    """Return the report's row on messages that are given up.
+) -> GivenUp:
+    """Return the messages that are given up.
 
-    messages: all of them.
-    missing: those that the copy does not hold.
-    cut: valid ones that it holds.
-    earlier: those that the repair which made the copy had given up.
-    signs: codes of findings that show missing messages without a number; named only if nothing gives one.
-
+    cut: valid ones that the copy holds.
     leftovers, findings: of the copy's audit.
-    answered, dropped: the repair's rows.
+    answered, dropped: what the repair made of them.
     is_cut: whether the message with a physical offset, to which an entry leads, is among those that are cut.
     """
     missing = places_missing(leftovers, missing_offsets(answered, dropped), is_cut)
@@ -71,27 +67,21 @@ def given_up(
             signs.add(Code.STORE_REPAIRED)
         elif finding.code == Code.STORE_REPAIRED:
             earlier = finding.count
-    return {
-        "messages": missing + cut + earlier,
-        "missing": missing,
-        "cut": cut,
-        "earlier": earlier,
-        "signs": [] if missing or earlier else sorted(signs),
-    }
+    return GivenUp(missing + cut + earlier, missing, cut, earlier, () if missing or earlier else tuple(sorted(signs)))
 
 
-def missing_offsets(answered: Sequence[Row], dropped: Sequence[Row]) -> dict[QueueKey, Ranges]:
-    """Return by queue the queue offsets at which these rows of a repair say that a message is missing.
+def missing_offsets(answered: Sequence[QueueRange], dropped: Sequence[DroppedMessage]) -> dict[QueueKey, Ranges]:
+    """Return by queue the queue offsets at which these ranges and messages of a repair say that a message is missing.
 
     A message that had to go and that the copy holds whole is not missing: it is cut.
     """
     found: dict[QueueKey, Ranges] = defaultdict(list)
     held: dict[QueueKey, Ranges] = defaultdict(list)
     for row in answered:
-        found[row["topic"], row["queue_id"]].append((row["first"], row["end"]))
-    for row in dropped:
-        ranges = held if row["valid"] else found
-        ranges[row["topic"], row["queue_id"]].append((row["queue_offset"], row["queue_offset"] + 1))
+        found[row.topic, row.queue_id].append((row.first, row.end))
+    for one in dropped:
+        ranges = held if one.valid else found
+        ranges[one.topic, one.queue_id].append((one.queue_offset, one.queue_offset + 1))
     return {key: subtract(union(ranges), union(held.get(key, []))) for key, ranges in found.items()}
 
 
@@ -138,15 +128,15 @@ class Unsaved:
 
 def find_missing(
     leftovers: Mapping[QueueKey, LeftoverResult],
-    answered: Sequence[Row],
-    dropped: Sequence[Row],
+    answered: Sequence[QueueRange],
+    dropped: Sequence[DroppedMessage],
     count: int,
     is_cut: Callable[[int], bool] = lambda phy_offset: False,
 ) -> tuple[tuple[Missing, ...], int]:
     """Return (missing messages with a name, how many have none).
 
     leftovers: of the copy's audit.
-    answered, dropped: the repair's rows.
+    answered, dropped: what the repair made of them.
     count, is_cut: as `given_up` has them.
     An LMQ queue only leads to messages of others, so it names one only if no other queue does.
     """
@@ -174,9 +164,9 @@ def segments_left_out(
     segments: as the repair's audit has them; one that the repair has renamed or added is not in the copy.
     """
     own, found = Tree(list_store(location).files).by_path, {b.file.path: (b.file, b.start) for b in beyond if b.messages}
-    dropped: dict[int, list[int]] = defaultdict(list)  # by the base: the row has the file's new name
+    dropped: dict[int, list[int]] = defaultdict(list)  # by the base: the message has the file's new name
     for row in left.dropped:
-        dropped[row["phy_offset"] - row["start"]].append(row["phy_offset"])
+        dropped[row.phy_offset - row.start].append(row.phy_offset)
     for s in segments:
         start = left.start_in(s)
         if s.path in own and (start < s.size or s.base_offset in dropped):
@@ -192,12 +182,12 @@ class LeftOut:
 
     end: the physical offset at which it ends.
     removed: paths of files of the copy's log that the new log does not have.
-    dropped: rows of those that had to go before its end.
+    dropped: those that had to go before its end.
     """
 
     end: int
     removed: Set[str]
-    dropped: Sequence[Row]
+    dropped: Sequence[DroppedMessage]
 
     def start_in(self, segment: SegmentSummary) -> int:
         """Return the position in the segment from which on all of its messages are left out."""
@@ -206,7 +196,7 @@ class LeftOut:
     def by_queue(self, segments: Iterable[SegmentSummary]) -> Counter[QueueKey]:
         """Return how many records of each queue are left out."""
         found = records_by_queue((segment, self.start_in(segment)) for segment in segments)
-        found.update((row["topic"], row["queue_id"]) for row in self.dropped)
+        found.update((row.topic, row.queue_id) for row in self.dropped)
         return found
 
 
@@ -237,18 +227,22 @@ def not_accounted(
     return {key: count for key, count in held.items() if count}
 
 
-# ---- rows of the complete list ---------------------------------------------------------------------------------------
+# ---- the complete list -----------------------------------------------------------------------------------------------
 
 
-def missing_rows(unsaved: Unsaved) -> Iterator[Row]:
-    """Yield a row for each message, or for each range of which nothing but queue offsets is known."""
+def missing_messages(unsaved: Unsaved) -> Iterator[UnsavedMessages]:
+    """Yield each message, or each range of which nothing but queue offsets is known."""
     hashes = key_hashes(unsaved)
     for row in unsaved.missing:
-        yield {
-            "why": "missing", "topic": row.topic, "queue_id": row.queue_id, "queue_offset": row.first,
-            "messages": row.end - row.first, "phy_offset": row.phy_offset, "size": row.size,
-            "key_hashes": None if row.phy_offset is None else hashes.get(row.phy_offset, []),
-        }  # fmt: skip
+        own = None if row.phy_offset is None else hashes.get(row.phy_offset, [])
+        messages = row.end - row.first
+        yield UnsavedMessages("missing", row.topic, row.queue_id, row.first, messages, row.phy_offset, row.size, own)
+
+
+def name_of_cut(message: SendableMessage) -> UnsavedMessages:
+    """Return the name of a message that can be sent again."""
+    at = message.queue_offset, 1, message.phy_offset, None
+    return UnsavedMessages("cut", message.stored_topic, message.stored_queue_id, *at, message.key_hashes)
 
 
 def key_hashes(unsaved: Unsaved) -> dict[int, list[int]]:
@@ -274,8 +268,8 @@ def key_hashes(unsaved: Unsaved) -> dict[int, list[int]]:
     return {place: list(own) for place, own in found.items()}
 
 
-def cut_rows(unsaved: Unsaved) -> Iterator[Row]:
-    """Yield valid messages of the copy beyond the new end of the log, in its order, as `sendable` shapes them.
+def cut_messages(unsaved: Unsaved) -> Iterator[SendableMessage]:
+    """Yield valid messages of the copy beyond the new end of the log, in its order, as lines that can be sent again.
 
     One window of a segment and the bodies of one batch are held at a time. Raises StoreError.
     """
@@ -286,9 +280,9 @@ def cut_rows(unsaved: Unsaved) -> Iterator[Row]:
     count, last = 0, -1
     for file, loss in unsaved.segments:
         for batch in scan_messages(scan.of(file, loss), source):
-            for row in sendable_rows(batch, shown):
-                count, last = count + (row["phy_offset"] != last), row["phy_offset"]
-                yield row
+            for message in sendable_messages(batch, shown):
+                count, last = count + (message.phy_offset != last), message.phy_offset
+                yield message
     if unsaved.records is not None and count != unsaved.records:
         found = f"{count} of {count_text(unsaved.records, 'valid record')} that the new store does not hold"
         raise StoreError(f"only {found} can be listed, so it is not put in place: a fault of this program")

@@ -1,7 +1,7 @@
 """A repair by one policy, worked out without writing a new store: what it would keep, lose and change.
 
 ways = [work_out_way(replace(request, policy=policy), config_helps(outcome), run_tasks) for policy in POLICIES]
-outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
+outcome.repairs = tuple(map(proposal_of, ways))
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from schemas.advice import Lack
-from schemas.rows import FROM_FILE, AuditOutcome, Row
+from schemas.repair import ConfigFile, RepairProposal, RepairReport
+from schemas.rows import FROM_FILE, AuditOutcome
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import FormUnread, StoreError, UnfitDonor, Unreadable
 from store_io.base.wording import clause
 from store_io.broker.settings.config_rules import TOPICS
-from store_io.repair.proposals import FIX_CONFIG, MOST_RISK, refused_section
+from store_io.repair.proposals import FIX_CONFIG, MOST_RISK
 from store_io.repair.repair_report import written_files
 from store_io.repair.repair_steps import COPY
 from store_io.repair.repair_store import work_out
@@ -30,7 +31,7 @@ WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned wi
 
 class _Reported(Protocol):
     @property
-    def report(self) -> Row: ...
+    def report(self) -> RepairReport: ...
 
 
 class RepairFigures:
@@ -39,19 +40,19 @@ class RepairFigures:
     @property
     def given_up(self: _Reported) -> int:
         """Return messages that the new store does not hold, although the copy holds them or shows that they were there."""
-        return int(self.report["given_up"]["messages"])
+        return self.report.given_up.messages
 
     @property
     def healed(self: _Reported) -> int:
         """Return damaged records that were made whole."""
-        return len((self.report.get("healed") or {}).get("records", ()))
+        return len(self.report.healed_records)
 
     @property
     def config_stays(self: _Reported) -> list[str]:
         """Return files of config/ that the new store lacks, or has as little of use as the copy."""
         report = self.report
-        files = [row["file"] for row in report["config"] if row["left_out"] or not report["config_written"]]
-        return list(dict.fromkeys([*files, *([TOPICS] if report.get("topics_unknown") else [])]))
+        files = [each.file for each in report.config if each.left_out or not report.config_written]
+        return list(dict.fromkeys([*files, *([TOPICS] if report.topics_unknown else [])]))
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Way(RepairFigures):
     config_left: str = ""
 
     @property
-    def report(self) -> Row:
+    def report(self) -> RepairReport:
         """Return the report of a way that goes."""
         assert self.outcome is not None
         return self.outcome.report
@@ -86,28 +87,28 @@ class Way(RepairFigures):
 
     @property
     def kept(self) -> int:
-        return int(self.report["messages_after"])
+        return self.report.messages_after
 
     @property
     def risk(self) -> float:
         """Return the sum of the risks of all healed records: at most as likely one of them is wrong."""
-        return float((self.report.get("healed") or {}).get("total_risk", 0.0)) if self.outcome is not None else 0.0
+        return float(self.report.healed.total_risk) if self.outcome is not None and self.report.healed is not None else 0.0
 
     @property
     def offsets(self) -> int:
         """Return how many offsets of consumers, delay levels and timers it sets back."""
-        return int(self.report.get("positions_set_back", 0))
+        return self.report.positions_set_back
 
     @property
     def not_kept(self) -> int:
         """Count the entries in forms of config/ that are not taken. No table of the new store has them."""
-        return sum(int(form["count"]) for row in self.report["config"] for form in row["not_kept"])
+        return sum(form.count for file in self.report.config for form in file.not_kept)
 
     @property
     def written(self) -> int:
         """Return bytes of the copy that it writes, without holes; what it makes anew replaces some of them."""
-        copied = sum(int(step["kept"].get("bytes", 0)) for step in self.report["steps"] if step["action"] == COPY)
-        return min(copied, int(self.report["needed_bytes"]))
+        copied = sum(step.kept.get("bytes", 0) for step in self.report.steps if step.action == COPY)
+        return min(copied, self.report.needed_bytes)
 
     @property
     def run_seconds(self) -> float:
@@ -118,7 +119,7 @@ class Way(RepairFigures):
         """Say why the way cannot be taken; "" if it can."""
         if self.outcome is None:
             return self.refused
-        return "" if self.consistent else "the new store would not be consistent: " + "; ".join(self.report["problems"][:3])
+        return "" if self.consistent else "the new store would not be consistent: " + "; ".join(self.report.problems[:3])
 
 
 def work_out_way(request: RepairRequest, mends_config: bool, run_tasks: RunTasks) -> Way:
@@ -158,23 +159,23 @@ def _worked_out(request: RepairRequest, run_tasks: RunTasks) -> Way:
         if isinstance(problem, UnfitDonor | Unreadable) and not isinstance(problem, FormUnread):
             raise  # a read that fails says nothing of the policy
         return Way(request.policy, None, str(problem))
-    healed, set_back = bool((outcome.report.get("healed") or {}).get("records")), bool(outcome.report.get("offsets"))
-    written = bool(written_files(outcome.report["config"]))
+    report = outcome.report
+    healed, set_back, written = bool(report.healed_records), bool(report.offsets), bool(written_files(report.config))
     asked = replace(
         request,
         heal_risk=request.heal_risk if healed else None,
         fix_config=request.fix_config and written,
         fix_offsets=set_back,
-        late_timers=request.late_timers and bool((outcome.report.get("timers") or {}).get("rebuilt")),
+        late_timers=request.late_timers and report.timers is not None and report.timers.rebuilt,
     )
-    config_left = _nothing_written(outcome.report["config"]) if request.fix_config and not written else ""
+    config_left = _nothing_written(report.config) if request.fix_config and not written else ""
     seconds = time.monotonic() - began
     return Way(request.policy, outcome, seconds=seconds, options=asked.options, config_left=config_left)
 
 
-def _nothing_written(config: Sequence[Row]) -> str:
-    """Return why --fix-config writes no file. config: rows of the report, all of files that are left out."""
-    why = "; ".join(f"{row['file']}: {clause(row['reason'])}" for row in config)
+def _nothing_written(config: Sequence[ConfigFile]) -> str:
+    """Return why --fix-config writes no file. config: all of them are left out."""
+    why = "; ".join(f"{each.file}: {clause(each.reason)}" for each in config)
     return f"{FIX_CONFIG} finds nothing to write" + (f": {why}" if why else "")
 
 
@@ -183,33 +184,31 @@ def still_to_be_had(outcome: AuditOutcome, ways: Sequence[Way]) -> bool:
 
     A donor from which a way takes all that the log lacks leaves nothing that may still be found.
     """
-    kept = [way for way in ways if way.consistent and (way.report["donor"] or {}).get("taken")]
-    whole = any(not way.given_up and not way.report["given_up"]["signs"] for way in kept)
+    reports = [way.report for way in ways if way.consistent]
+    kept = [report.given_up for report in reports if report.donor is not None and report.donor.taken]
+    whole = any(not given_up.messages and not given_up.signs for given_up in kept)
     return any(lack.kind not in _IN_THE_LOG or not whole for lack in outcome.not_whole)
 
 
-def section_of(way: Way) -> Row:
-    """Return a policy's part of the section."""
+def proposal_of(way: Way) -> RepairProposal:
+    """Return what a repair by the policy would do, for plan.json."""
     if not way.consistent:
-        return refused_section(way.problem())
+        return RepairProposal(way.policy, way.problem())
     report = way.report
-    return {
-        "refused": None, "worked_out": True, "options": list(way.options), "messages_before": report["messages_before"],
-        "messages_after": report["messages_after"], "healed": way.healed, "risk": way.risk, "risk_left": way.risk_left,
-        "config_left": way.config_left,
-        "lost": report["lost"], "given_up": report["given_up"]["messages"],
-        "given_up_more": bool(report["given_up"]["signs"]),
-        "config": [_timeless(row) for row in report["config"]], "unserved": _unserved(report), "steps": report["steps"],
-    }  # fmt: skip
+    return RepairProposal(
+        way.policy, None, True, way.options, report.messages_before, report.messages_after, way.healed, way.risk, way.risk_left,
+        way.config_left, report.lost, report.given_up.messages, bool(report.given_up.signs), tuple(map(_timeless, report.config)),
+        _unserved(report), report.steps,
+    )  # fmt: skip
 
 
-def _unserved(report: Row) -> int:
+def _unserved(report: RepairReport) -> int:
     """Count the messages of an earlier life of their queue that get no entry. Messages that were in no queue before are no
     loss."""
-    return sum(row["end"] - row["first"] for row in report["unserved"] if row["had_entry"])
+    return sum(row.end - row.first for row in report.unserved if row.had_entry)
 
 
-def _timeless(row: Row) -> Row:
-    """Return a row of the report without modification times: the same bytes have the same plan."""
-    found = {**row, "not_kept": [_timeless(form) for form in row["not_kept"]]} if "not_kept" in row else row
-    return {**found, "time_ms": None} if row["time_from"] == FROM_FILE else found
+def _timeless(file: ConfigFile) -> ConfigFile:
+    """Return a file of the report without modification times: the same bytes have the same plan."""
+    forms = tuple(replace(form, time_ms=None) if form.time_from == FROM_FILE else form for form in file.not_kept)
+    return replace(file, not_kept=forms, time_ms=None if file.time_from == FROM_FILE else file.time_ms)

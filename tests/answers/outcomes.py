@@ -11,7 +11,7 @@ from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.tasks import run_task
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.copy_whole import held_by
-from store_io.repair.plan_repair_section import repair_section, steps_tasks
+from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.source.byte_source import StoreLocation
 from tests.answers.recipes import make_answer_store
@@ -44,9 +44,8 @@ def _outcomes(truth: Truth, folder: Path) -> dict[str, AuditOutcome]:
         if copy.answer is None:
             continue
         outcome = found[copy.name] = audit.outcome()
-        section = repair_section(outcome, [task.run() for task in steps_tasks(outcome, audit.request.location)])
-        if section is not None:
-            outcome.plan["repair"] = section
+        repairs = repairs_of(outcome, [task.run() for task in steps_tasks(outcome, audit.request.location)])
+        outcome.repairs = repairs or None
         if truth.asked == "donor" and (more := held_by(outcome, str(folder / truth.copies[1].name))) is not None:
             outcome.not_whole.insert(0, more)
     return found

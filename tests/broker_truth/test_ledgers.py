@@ -114,7 +114,7 @@ def test_a_repaired_store_serves_all_that_it_holds(killed: tuple[str, Path], tmp
     damage, policy = REPAIRED[release]
     store, new = damaged(root, tmp_path / "store", damage), tmp_path / "new"
     done = repaired(store, new, plan_of(store, release, CONF), policy)
-    assert done.exit_code == 0, done.report["problems"]
+    assert done.exit_code == 0, done.report.problems
     jars, gone = class_path(release, dledger=True), {"wrong_body": 70, "tail": MESSAGES - 1}.get(damage.__name__)
     wanted = sorted(put.body for number, put in enumerate(PUTS) if number != gone)
     following = PUTS[:4]

@@ -21,6 +21,7 @@ from schemas.tables import FINDINGS, OF_RUN
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import SEVERITIES, of_run
 from store_io.outcome.safety import counted, decide, is_emptied, lacks_of, lost_of
+from store_io.repair.repair_documents import plan_document
 from store_io.wording.gaps import gap_rows
 from store_io.wording.steps import next_text
 
@@ -138,7 +139,7 @@ def _extent_of(outcome: AuditOutcome) -> Row:
 def plan_parts(outcome: AuditOutcome) -> Iterator[str]:
     """Return plan.json in parts: a store may have a million queues. Its steps have no commands: these belong to one run."""
     to_do = [{"step": step.name, "text": step.text} for step in shown_steps(outcome, words_of(outcome), "")]
-    return document_parts({**outcome.plan, "answer": answer_of(outcome), "to_do": to_do})
+    return document_parts({**plan_document(outcome), "answer": answer_of(outcome), "to_do": to_do})
 
 
 def finding_row(finding: Finding) -> Row:

@@ -35,7 +35,7 @@ from jobs.report.texts.step_words import step_text
 from jobs.report.texts.text import count_text, printable
 from schemas.answer import StepName
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import Row
+from schemas.repair import ConfigFile, RepairReport, UnsavedMessages
 from schemas.store_names import BRIDGE_TOPIC
 from store_io.base.wording import clause, seen
 from store_io.broker.settings.config_rules import TOPICS
@@ -85,7 +85,7 @@ class HandOver(RepairFigures):
     start_before: the moment from which on a start passes over timer messages; "" if none waits.
     port, name_server: of the broker, by broker.conf; "" if it names no name server.
     report: NEW.repair.json.
-    named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`; named_count: how many
+    named: the first MOST_NAMED of the messages that could not be saved, as the file `unsaved` has them; named_count: how many
     messages have a name; not_named: how many are known by their number alone.
     settings: (name, value, origin) of those that are no default.
     places: (name of a path in broker.conf, value).
@@ -98,9 +98,9 @@ class HandOver(RepairFigures):
     copy: str
     target: str
     words: tuple[str, ...]
-    report: Row
+    report: RepairReport
     files: HandOverFiles
-    named: Sequence[Row] = ()
+    named: Sequence[UnsavedMessages] = ()
     named_count: int = 0
     not_named: int = 0
     settings: Sequence[tuple[str, str, str]] = ()
@@ -119,17 +119,17 @@ class HandOver(RepairFigures):
 
     @property
     def release(self) -> str:
-        return str(self.report["release"])
+        return self.report.release
 
     @property
-    def emptied(self) -> list[Row]:
-        """Return tables of config/ that begin empty, rows of the report."""
-        return [row for row in self.report["config"] if row["emptied"]]
+    def emptied(self) -> list[ConfigFile]:
+        """Return tables of config/ that begin empty."""
+        return [file for file in self.report.config if file.emptied]
 
     @property
-    def left_out(self) -> list[Row]:
+    def left_out(self) -> list[ConfigFile]:
         """Return tables of config/ of which nothing could be read, and whose file stays as it is."""
-        return [row for row in self.report["config"] if row["left_out"]]
+        return [file for file in self.report.config if file.left_out]
 
     @property
     def style(self) -> str:
@@ -138,12 +138,12 @@ class HandOver(RepairFigures):
         Green: all was saved, nothing was assumed or judged by a risk, and nothing stays wrong. Red: a table begins empty.
         """
         report = self.report
-        open_ends = self.healed or report.get("topics_unknown") or report["config"] and not report["config_written"]
-        open_ends = open_ends or self.left_out or any(row["not_kept"] for row in report["config"])
-        loses = self.given_up or report["given_up"]["signs"] or report["moved"] or report["unserved"]
+        open_ends: object = self.healed or report.topics_unknown or report.config and not report.config_written
+        open_ends = open_ends or self.left_out or any(file.not_kept for file in report.config)
+        loses = self.given_up or report.given_up.signs or report.moved or report.unserved
         if self.emptied:
             return "stop"
-        return "care" if loses or open_ends or self.assumed or self.unsafe or report["kept"] else "safe"
+        return "care" if loses or open_ends or self.assumed or self.unsafe or report.kept else "safe"
 
 
 @dataclass(frozen=True)
@@ -167,34 +167,34 @@ class Part:
 def headline(handed: HandOver) -> str:
     """Return the page's answer in one line."""
     report = handed.report
-    holds = f"holds {count_text(report['messages_after'], 'message')}"
-    alone = sum(row["end"] - row["first"] for row in report["unserved"])
+    holds = f"holds {count_text(report.messages_after, 'message')}"
+    alone = sum(part.end - part.first for part in report.unserved)
     kinds = [(handed.healed, "of them healed"), (alone, "in no queue")]
     some = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
     holds += f" ({some})" if some else ""
-    gone = report["config"] and not report["config_in_copy"] and not report["config_written"]
+    gone = report.config and not report.config_in_copy and not report.config_written
     stays = ["config/"] if gone else handed.config_stays
     but = f" but for {', '.join(stays)}" if stays else ""
     holds = f"The new store is consistent{but} and {holds}"
     end = _config_end(handed)
     if handed.given_up:
         return f"{holds}; {count_text(handed.given_up, 'message')} could not be saved{end}"
-    if report["given_up"]["signs"]:
+    if report.given_up.signs:
         return f"{holds}; others are missing, how many is not known{end}"
     return f"{holds}, all that the copy shows{end}"
 
 
 def _config_end(handed: HandOver) -> str:
     """Return the headline's clause on tables that begin empty."""
-    lost = sum(row["lost"] for row in handed.emptied)
-    end = f"; tables begin empty: {', '.join(row['file'] for row in handed.emptied)}" if handed.emptied else ""
+    lost = sum(file.lost for file in handed.emptied)
+    end = f"; tables begin empty: {', '.join(file.file for file in handed.emptied)}" if handed.emptied else ""
     return end + (f", {count_text(lost, 'entry', 'entries')} lost" if lost else "")
 
 
 def parts(handed: HandOver) -> list[Part]:
     """Return the page's parts but the table of messages that could not be saved, which comes after the first part."""
     again, commands = _send_again(handed)
-    steps = handed.report["steps"]
+    steps = handed.report.steps
     settings = [f"{name}={value} ({origin})" for name, value, origin in handed.settings]
     asked = (handed.command, _audit_again(handed), _after_start(handed))
     done, audit, after = (tuple(filter(None, [command])) for command in asked)
@@ -226,23 +226,22 @@ def _whole_list(handed: HandOver) -> Iterator[Part]:
 
 def unsaved_lines(handed: HandOver) -> list[str]:
     """Return the lines before the table of unsaved messages: how many there are, and the file with all their names."""
-    report, lines = handed.report, []
-    given_up = report["given_up"]
-    if given_up["missing"]:
+    given_up, lines = handed.report.given_up, list[str]()
+    if given_up.missing:
         lines.append(
-            f"{count_text(given_up['missing'], 'message')}: {shown_text(given_up['missing'])} in another copy of the same broker"
+            f"{count_text(given_up.missing, 'message')}: {shown_text(given_up.missing)} in another copy of the same broker"
             " before you use the new store."
         )
-    if given_up["cut"]:
+    if given_up.cut:
         lines.append(
-            f"{count_text(given_up['cut'], 'valid message')} of the copy that the new log leaves out: see below, send again."
+            f"{count_text(given_up.cut, 'valid message')} of the copy that the new log leaves out: see below, send again."
         )
-    if given_up["earlier"]:
-        lines.append(f"{count_text(given_up['earlier'], 'message')} were given up by the repair that made the copy.")
-    if given_up["signs"]:
-        signs = "; ".join(clause(CATALOGUE[code].meaning) for code in given_up["signs"])
+    if given_up.earlier:
+        lines.append(f"{count_text(given_up.earlier, 'message')} were given up by the repair that made the copy.")
+    if given_up.signs:
+        signs = "; ".join(clause(CATALOGUE[code].meaning) for code in given_up.signs)
         lines.append(f"Messages are missing, and nothing says how many: {signs}.")
-    lines += [f"{emptied_text(row)}." for row in handed.emptied]
+    lines += [f"{emptied_text(file)}." for file in handed.emptied]
     if not lines:
         return ["Nothing: every message that the copy holds or shows is in the new store."]
     if handed.not_named:
@@ -252,16 +251,16 @@ def unsaved_lines(handed: HandOver) -> list[str]:
     return lines
 
 
-def named_text(row: Row) -> str:
-    """Return one message that could not be saved, in a line."""
-    offsets = offsets_text(row["queue_offset"], row["queue_offset"] + row["messages"])
-    at = f", physical offset {row['phy_offset']:,}" if row["phy_offset"] is not None else ""
-    return f"{seen(row['topic'])}, queue {row['queue_id']}, {offsets}{at}, key hash {hashes_text(row)} ({row['why']})"
+def named_text(one: UnsavedMessages) -> str:
+    """Return messages that could not be saved, in a line."""
+    offsets = offsets_text(one.queue_offset, one.queue_offset + one.messages)
+    at = f", physical offset {one.phy_offset:,}" if one.phy_offset is not None else ""
+    return f"{seen(one.topic)}, queue {one.queue_id}, {offsets}{at}, key hash {hashes_text(one)} ({one.why})"
 
 
-def hashes_text(row: Row) -> str:
+def hashes_text(one: UnsavedMessages) -> str:
     """Return the known hashes of a message's keys."""
-    return ", ".join(map(str, row["key_hashes"][:4])) if row["key_hashes"] else "not known"
+    return ", ".join(map(str, one.key_hashes[:4])) if one.key_hashes else "not known"
 
 
 def hand_over_text(handed: HandOver) -> str:
@@ -286,8 +285,8 @@ def _unsaved_text(handed: HandOver) -> Iterator[str]:
     yield "  What could not be saved"
     yield from (f"    {printable(text, 600)}" for text in unsaved_lines(handed))
     shown = handed.named[:MOST_SEEN]
-    yield from (f"      {printable(named_text(row), _SENTENCE)}" for row in shown)
-    left = handed.named_count - sum(int(row["messages"]) for row in shown)
+    yield from (f"      {printable(named_text(one), _SENTENCE)}" for one in shown)
+    left = handed.named_count - sum(one.messages for one in shown)
     if left > 0:
         yield f"      and {count_text(left, 'more message')}, in {printable(handed.files.unsaved)}"
 
@@ -297,69 +296,69 @@ def _unsaved_text(handed: HandOver) -> Iterator[str]:
 
 def _done(handed: HandOver) -> Iterator[str]:
     report = handed.report
-    before = count_text(report["messages_before"], "valid message")
-    yield (f"A new store was made of {handed.copy} by policy {report['policy']}. The copy, which holds {before}, was only read.")
-    if report["donor"] is not None:
-        yield f"Donor {report['donor']['path']}: {report['donor']['sentence']}"
-    if report.get("healed"):
-        yield f"Healing: {healing_text(report['healed'])}{':' if handed.healed else '.'}"
-        yield from _some(report["healed"]["records"], healed_text, "record", handed, 2 * _SENTENCE)
-    for why in report["unblocked"][:MOST_SEEN]:
+    before = count_text(report.messages_before, "valid message")
+    yield (f"A new store was made of {handed.copy} by policy {report.policy}. The copy, which holds {before}, was only read.")
+    if report.donor is not None:
+        yield f"Donor {report.donor.path}: {report.donor.sentence}"
+    if report.healed is not None:
+        yield f"Healing: {healing_text(report.healed)}{':' if handed.healed else '.'}"
+        yield from _some(report.healed.records, healed_text, "record", handed, 2 * _SENTENCE)
+    for why in report.unblocked[:MOST_SEEN]:
         yield f"Removed what would have kept the release from starting: {why}"
-    yield from _some(report["dropped"], lambda row: f"Left out: {left_out_text(row)}", "message", handed)
+    yield from _some(report.dropped, lambda message: f"Left out: {left_out_text(message)}", "message", handed)
     yield "The new store was audited by the same checks: nothing above a note" + (
-        f" but {count_text(len(report['kept']), 'finding')} that may stay, below." if report["kept"] else "."
+        f" but {count_text(len(report.kept), 'finding')} that may stay, below." if report.kept else "."
     )
-    yield from _some(report["kept"], lambda row: f"Stays: {row['file']}: {row['message']}", "finding", handed)
+    yield from _some(report.kept, lambda finding: f"Stays: {finding.file}: {finding.message}", "finding", handed)
 
 
 def _steps(handed: HandOver) -> Iterator[str]:
-    steps = handed.report["steps"]
-    yield from (f"{step['number']}. {step_text(step)}" for step in steps[:MOST_STEPS])
+    steps = handed.report.steps
+    yield from (f"{number}. {step_text(step)}" for number, step in enumerate(steps[:MOST_STEPS], 1))
     yield from _more(len(steps) - MOST_STEPS, "step", handed)
 
 
 def _seen(handed: HandOver) -> Iterator[str]:
     report = handed.report
-    if report["policy"] == SALVAGE and report["bridges"]:
+    if report.policy == SALVAGE and report.bridges:
         yield "Messages after the damage, which a plain start cuts away, are there in their old order: consumers get them late."
-    if report["lost"]["messages"]:
-        gone = count_text(report["lost"]["messages"], "message")
+    if report.lost.messages:
+        gone = count_text(report.lost.messages, "message")
         yield f"{gone} that the new log leaves out are gone; new messages may get their queue offsets."
-    yield from _some(report["answered"], missing_text, "range", handed)
-    yield from _some(report["moved"], moved_text, "range", handed)
-    for row in report["unserved"][:MOST_SEEN]:
-        yield "In the log, but in no queue: " + unserved_text(row)
-    offsets, set_back = report.get("offsets", []), bool(report.get("offsets_set_back"))
+    yield from _some(report.answered, missing_text, "range", handed)
+    yield from _some(report.moved, moved_text, "range", handed)
+    for part in report.unserved[:MOST_SEEN]:
+        yield "In the log, but in no queue: " + unserved_text(part)
+    offsets, set_back = report.offsets, bool(report.offsets_set_back)
     if offsets and set_back:
-        number = count_text(report["positions_set_back"], "offset")
+        number = count_text(report.positions_set_back, "offset")
         yield f"Set back to the new ends of their queues: {number}. These groups continue with the first new message."
     elif offsets:
         yield "These offsets lie ahead of the new ends: groups would skip new messages. repair --fix-offsets sets them back."
-    yield from _some(offsets, lambda row: f"{'Was: ' if set_back else ''}{row['sentence']}", "offset", handed)
-    if report.get("timers"):
-        yield str(report["timers"]["sentence"]).removeprefix("timers: ")
-    if report["bridges"]:
-        number = count_text(len(report["bridges"]), "placeholder record")
+    yield from _some(offsets, lambda each: f"{'Was: ' if set_back else ''}{each.sentence}", "offset", handed)
+    if report.timers is not None:
+        yield report.timers.sentence.removeprefix("timers: ")
+    if report.bridges:
+        number = count_text(len(report.bridges), "placeholder record")
         yield f"{number} of topic {BRIDGE_TOPIC} in place of damaged bytes, in no queue: no consumer gets them."
-        yield from _some(report["bridges"], bridge_text, "bridge", handed)
-    if report.get("topics_unknown"):
-        lacking = count_text(len(report["topics_unknown"]), "topic")
+        yield from _some(report.bridges, bridge_text, "bridge", handed)
+    if report.topics_unknown:
+        lacking = count_text(len(report.topics_unknown), "topic")
         yield f"Clients do not find {lacking} that config/topics.json lacks: see The start, below."
-    written = report["config_written"]
-    if report["config"] and not written:
+    written = report.config_written
+    if report.config and not written:
         yield "Files of config/ that clients and consumers need are missing or damaged, and were left as they are:"
-    yield from _some(report["config"], lambda row: config_text(row, written), "file of config/", handed, 2 * _SENTENCE)
+    yield from _some(report.config, lambda file: config_text(file, written), "file of config/", handed, 2 * _SENTENCE)
     yield "Some messages come twice, as after any crash: what was consumed after the last stored offset is delivered again."
 
 
 def _not_kept(handed: HandOver) -> Iterator[Part]:
     """Yield the part on entries that one form of a table of config/ has and the new store has not."""
-    pairs = [(row, form) for row in handed.report["config"] for form in row["not_kept"]]
+    pairs = [(file, form) for file in handed.report.config for form in file.not_kept]
     if pairs:
         lines = list(_some(pairs, not_kept_text, "form", handed, 2 * _SENTENCE))
-        names = [f"{form['file']}: {name}" for _, form in pairs for name in form["entries"]]
-        count = sum(int(form["count"]) for _, form in pairs)
+        names = [f"{form.file}: {name}" for _, form in pairs for name in form.entries]
+        count = sum(form.count for _, form in pairs)
         more = [*names[:MOST_ENTRIES], *_more(count - min(len(names), MOST_ENTRIES), "entry", handed)]
         yield Part("tables", "What only other forms of config/ have", lines, False, count_text(count, "entry", "entries"), more)
 
@@ -380,9 +379,9 @@ def _places(handed: HandOver) -> Iterator[str]:
         " above 85 % it deletes younger ones, too, and above 90 % it takes no messages. Keep the damaged store on another disk."
     )
     yield "Put no abort file there: the new store has none, so the broker starts as after a clean stop."
-    left = {row["file"] for row in handed.left_out}
-    config = [row["file"] for row in handed.report["config"] if row["file"] not in left]
-    if config and not handed.report["config_written"]:
+    left = {file.file for file in handed.left_out}
+    config = [file.file for file in handed.report.config if file.file not in left]
+    if config and not handed.report.config_written:
         names = ", ".join(config[:MOST_SEEN])
         yield (
             f"Put the broker's own {names} into it, from another copy, or have repair --fix-config write what the log"
@@ -392,12 +391,12 @@ def _places(handed: HandOver) -> Iterator[str]:
         yield "Copy config/ of this broker into it, with the topics: else they must be made again, see The start."
     if left:
         names = ", ".join(sorted(left))
-        why = "this copy's file could not be read" if handed.report["config_in_copy"] else CONFIG_GONE
+        why = "this copy's file could not be read" if handed.report.config_in_copy else CONFIG_GONE
         yield f"Put the broker's own {names} into it, from another copy: {why}."
     folder = (root or "").rstrip("/").rpartition("/")[2]
     name = f"as {folder}.repair.json" if folder else "as store.repair.json if its folder is called store"
     yield f"Put {handed.files.report} beside the store, {name}: later audits then know of this repair."
-    not_copied = handed.report["not_copied"]
+    not_copied = handed.report.not_copied
     if not_copied:
         yield f"Not copied, as they are no files: {', '.join(not_copied[:MOST_SEEN])}"
         yield from _more(len(not_copied) - MOST_SEEN, "name", handed)
@@ -406,7 +405,7 @@ def _places(handed: HandOver) -> Iterator[str]:
 def _settings(handed: HandOver) -> Iterator[str]:
     yield from (f"{change}." for change in handed.unsafe)
     same = "For all else use the same broker.conf" if handed.unsafe else "Use the same broker.conf"
-    yield f"{same}. Settings: {handed.report['settings']}."
+    yield f"{same}. Settings: {handed.report.settings}."
     if any(name == "enableControllerMode" and value.lower() == "true" for name, value, _ in handed.settings):
         yield (
             "If the broker joins a new controller, one that does not know it: remove brokerIdentity from the new store before the"
@@ -423,7 +422,7 @@ def _start(handed: HandOver) -> Iterator[str]:
     )
     if handed.start_before:
         yield f"Start it before {handed.start_before}: from then on it never delivers timer messages that wait in it now."
-    unknown = handed.report.get("topics_unknown", [])
+    unknown = handed.report.topics_unknown
     if unknown:
         names = ", ".join(map(seen, unknown[:MOST_SEEN]))
         yield f"Create these topics, if config/topics.json still lacks them, by mqadmin updateTopic before clients come: {names}"
@@ -431,7 +430,7 @@ def _start(handed: HandOver) -> Iterator[str]:
 
 
 def _checks(handed: HandOver) -> Iterator[str]:
-    end = f"{handed.report['log_end']}"
+    end = f"{handed.report.log_end}"
     yield (
         "First the command below, also while the broker runs: its first line says whether the store is what was predicted. Code 0"
         " or 10 is good; 20 means that something was cut, is missing or was changed: stop the broker then. Name the folder in"
@@ -450,7 +449,7 @@ def _checks(handed: HandOver) -> Iterator[str]:
         "mqadmin topicStatus must show these minimum offsets, and maximum offsets no lower than these; the broker adds to queues"
         " of timer messages, delay levels and transactions, and of their targets, by itself."
     )
-    if handed.report.get("offsets") and not handed.report.get("offsets_set_back"):
+    if handed.report.offsets and not handed.report.offsets_set_back:
         yield "mqadmin consumerProgress shows no other groups beyond these ends than What consumers will see, above, has named."
     else:
         yield "mqadmin consumerProgress must show no group beyond the ends of its queues."
@@ -468,7 +467,7 @@ def _ends(handed: HandOver) -> Iterator[str]:
 def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
     """Return (sentences, commands)."""
     if handed.files.resend:
-        number = count_text(handed.report["lost"]["messages"], "message")
+        number = count_text(handed.report.lost.messages, "message")
         file, withheld = shell_word(handed.files.resend), not_shown((RESEND, handed.files.resend))
         said = [
             f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
@@ -476,7 +475,7 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
             *([] if handed.name_server else ["Put the address of your name server in the place of HOST."]),
             "The repaired broker must have started and be known to the name server.",
         ]
-        if handed.report.get("timers"):
+        if handed.report.timers is not None:
             said.append(
                 "Lines with TIMER_DEQUEUE_MS under not_sent are delivered copies of timer messages. Do not send a copy whose"
                 " timer message still waits in the new store: the broker delivers it once more, and consumers would get it twice."
@@ -485,7 +484,7 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
             return [*said, withheld], []
         send = f'java -cp "$ROCKETMQ_HOME/lib/*" {shell_word(_RESEND)} --namesrv {shell_word(handed.name_server or "HOST:9876")}'
         return said, [f"{send} {more}{file}" for more in ("--dry-run ", "")]
-    if handed.report["given_up"]["missing"] or handed.report["given_up"]["signs"]:
+    if handed.report.given_up.missing or handed.report.given_up.signs:
         return ["Nothing from this copy: what is missing is not in it. Producers, or another copy, may still have it."], []
     return ["Nothing."], []
 
@@ -513,19 +512,18 @@ def _after_start(handed: HandOver) -> str:
 
 def hand_over_html(handed: HandOver) -> Iterator[str]:
     """Return the hand-over page, in pieces."""
-    named = [
-        {**row, "hashes": hashes_text(row), "end": row["queue_offset"] + row["messages"] - 1} for row in handed.named[:MOST_NAMED]
-    ]
+    named = handed.named[:MOST_NAMED]
     first, *others = parts(handed)
     view: View = {
         "title": f"{printable(handed.target.rpartition('/')[2], 100)}: hand-over of a repaired RocketMQ store",
         "handed": handed,
         "headline": headline(handed),
-        "emptied": [emptied_text(row) for row in handed.emptied],
+        "emptied": [emptied_text(file) for file in handed.emptied],
         "first": first,
         "parts": others,
         "unsaved": unsaved_lines(handed),
         "named": named,
-        "named_left": handed.named_count - sum(int(row["messages"]) for row in named),
+        "hashes": hashes_text,
+        "named_left": handed.named_count - sum(one.messages for one in named),
     }
     return page("hand_over.html", view)

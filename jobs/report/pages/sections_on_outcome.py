@@ -24,6 +24,7 @@ from jobs.report.texts.comparison_words import (
 from jobs.report.texts.finding_words import finding_groups
 from jobs.report.texts.step_words import VERBS, numbers_text
 from jobs.report.texts.text import count_text, not_read_texts, value_text
+from schemas.repair import RepairProposal
 from schemas.rows import DEFAULT, AuditOutcome, Comparison, Row
 from store_io.repair.proposals import proposals
 
@@ -127,39 +128,46 @@ def leaves_view(outcome: AuditOutcome) -> View:
 
 def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str) -> View:
     """Return what repair.html shows. words, plan, to: as `repair_commands` takes them."""
-    repairs, planned = [] if outcome.in_use else repair_commands(outcome, words, plan, to), outcome.plan.get("repair") or {}
+    repairs = [] if outcome.in_use else repair_commands(outcome, words, plan, to)
     return {
         "withheld": repair_withheld(outcome) or outcome.in_use,
         "unshown": not_shown(words, [("--plan", plan)]) if repairs else "",
         "repairs": repairs,
-        "policies": [_policy(one.policy, planned[one.policy]) for one in proposals(outcome) if repairs],
+        "policies": [ShownProposal(one) for one in proposals(outcome) if repairs],
     }
 
 
-def _policy(name: str, part: Row) -> View:
-    """Return the steps of a repair by one policy, for repair.html."""
-    rows = [
-        {
-            **step, "verb": VERBS[step["action"]], "kept": numbers_text(step["kept"]), "lost": numbers_text(step["lost"]),
-            "gives_up": not step["lost"].keys().isdisjoint(("messages", "positions")),
-        }
-        for step in part["steps"]
-    ]  # fmt: skip
-    return {**part, "policy": name, "steps": rows, "keeps": _keeps(part) if part["refused"] is None else ""}
+@dataclass(frozen=True)
+class ShownProposal:
+    """What a repair by one policy would do, for repair.html."""
 
+    proposal: RepairProposal
 
-def _keeps(part: Row) -> str:
-    """Return how many messages a repair keeps, against those that are valid in the copy; healed ones are not."""
-    kept, before = part["messages_after"] - part["healed"], part["messages_before"]
-    valid = count_text(before, "valid message")
-    own = (
-        f"all {valid}"
-        if kept == before
-        else f"{kept:,} of {valid}"
-        if kept < before
-        else f"{valid} and {kept - before:,} of a donor"
-    )
-    return f"{own} and {part['healed']:,} healed" if part["healed"] else own
+    @property
+    def steps(self) -> list[View]:
+        """Return the steps with their words."""
+        return [
+            {
+                "step": step, "number": number, "verb": VERBS[step.action], "kept": numbers_text(step.kept),
+                "lost": numbers_text(step.lost), "gives_up": not step.lost.keys().isdisjoint(("messages", "positions")),
+            }
+            for number, step in enumerate(self.proposal.steps, 1)
+        ]  # fmt: skip
+
+    @property
+    def keeps(self) -> str:
+        """Return how many messages it keeps, against those that are valid in the copy; healed ones are not."""
+        healed, before = self.proposal.healed, self.proposal.messages_before
+        kept = self.proposal.messages_after - healed
+        valid = count_text(before, "valid message")
+        own = (
+            f"all {valid}"
+            if kept == before
+            else f"{kept:,} of {valid}"
+            if kept < before
+            else f"{valid} and {kept - before:,} of a donor"
+        )
+        return f"{own} and {healed:,} healed" if healed else own
 
 
 def _kind_of(step: Row) -> tuple[str, str, str]:

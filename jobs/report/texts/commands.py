@@ -17,20 +17,14 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text, name_text, printable
 from schemas.advice import Advice, Lack, NotWhole, Step
 from schemas.finding_codes import CATALOGUE, Code, Part
+from schemas.repair import RepairProposal
 from schemas.rows import DEFAULT, NAMED, AuditOutcome, Finding
 from schemas.store_names import COMMITLOG
 from store_io.answer.repairs import acts, going, in_place_of_repair, more_than_a_start
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.paths import is_hdfs, is_s3, is_uri
 from store_io.outcome.safety import Safety
-from store_io.repair.proposals import (
-    FIX_CONFIG,
-    FIX_OFFSETS,
-    LATE_TIMERS,
-    MOST_RISK,
-    WITH_EARLIER,
-    RepairProposal,
-)
+from store_io.repair.proposals import FIX_CONFIG, FIX_OFFSETS, LATE_TIMERS, MOST_RISK, WITH_EARLIER
 from store_io.wording import not_whole
 from store_io.wording.steps import next_text
 
@@ -275,7 +269,7 @@ def _asked(proposal: RepairProposal) -> str:
 
 def _effect(outcome: AuditOutcome, proposal: RepairProposal) -> str:
     """Return the words on a repair's effect, for the line above its command."""
-    kept = f"keeps {count_text(proposal.kept, 'message')}" if proposal.kept else ""
+    kept = f"keeps {count_text(proposal.messages_after, 'message')}" if proposal.messages_after else ""
     more = more_than_a_start(outcome, proposal)
     if more:
         kept += f", {more:,} more than a start would"

@@ -84,8 +84,8 @@ def _repair_text(outcome: AuditOutcome, changed: bool) -> str:
         return f"{last} out a repair by each policy: rescue recommends the one that keeps more."
     last = "If none of this can be had any more, repair" if outcome.not_whole else "Repair"
     more = more_than_a_start(outcome, best) - best.healed
-    all_of_them = "the " if best.kept == 1 else "all " if best.kept == outcome.messages + best.healed else ""
-    kept = f"keeps {all_of_them}{count_text(best.kept, 'message')}" if best.kept else ""
+    all_of_them = "the " if best.messages_after == 1 else "all " if best.messages_after == outcome.messages + best.healed else ""
+    kept = f"keeps {all_of_them}{count_text(best.messages_after, 'message')}" if best.messages_after else ""
     if not (outcome.plan.get("broker") or {}).get("starts"):
         does = [kept, "removes what stops the release"]
     elif more > 0:

@@ -12,11 +12,12 @@ from jobs.report.texts.next_steps import ShownStep
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from schemas.answer import StepName
+from schemas.repair import RepairProposal
 from schemas.replicas import NO_GROUP, Group
 from schemas.rows import AuditOutcome
 from store_io.answer.answers import answer_of
 from store_io.outcome.safety import as_master, lost_of, setting_that_cuts, timers_lost
-from store_io.repair.proposals import RepairProposal, proposals, recommended
+from store_io.repair.proposals import proposals, recommended
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import Way
 
@@ -154,13 +155,13 @@ _ENTRIES: tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]] = (
 )
 _ROWS: Sequence[tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]]] = (
     ("messages kept", _start_keeps, lambda way: f"{way.kept:,}"),
-    ("valid ones lost", _start_loses, lambda way: f"{int(way.report['lost']['messages']):,}"),
+    ("valid ones lost", _start_loses, lambda way: f"{way.report.lost.messages:,}"),
     ("given up in all", lambda outcome: "-", lambda way: _given_up(way)),
     ("records healed", lambda outcome: "-", lambda way: f"{way.healed:,}"),
     (
         "taken from a donor",
         lambda outcome: "-",
-        lambda way: count_text(len((way.report["donor"] or {}).get("taken", ())), "range"),
+        lambda way: count_text(len(way.report.donor.taken) if way.report.donor is not None else 0, "range"),
     ),
     ("offsets set back", lambda outcome: "-", lambda way: f"{way.offsets:,}"),
     _ENTRIES,
@@ -175,7 +176,7 @@ _ROWS: Sequence[tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]]]
 
 
 def _given_up(way: Way) -> str:
-    unknown = way.report["given_up"]["signs"]
+    unknown = way.report.given_up.signs
     return "not known" if unknown and not way.given_up else f"{way.given_up:,}"
 
 
@@ -203,7 +204,7 @@ def _why(outcome: AuditOutcome) -> str:
 def _why_this_policy(outcome: AuditOutcome, best: RepairProposal, other: RepairProposal) -> str:
     if other.refused is not None:
         return f"policy {other.policy} does not go: {other.refused}"
-    more = best.kept - other.kept
+    more = best.messages_after - other.messages_after
     if more > 0:
         return f"it keeps {more:,} more of the messages{_kept_by_salvage(outcome) if best.policy == SALVAGE else ''}"
     if best.given_up < other.given_up:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jobs.report.texts.text import count_text
+from schemas.repair import RepairStep
 from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN, AuditOutcome, Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 
@@ -34,16 +36,16 @@ _FOLDERS = {
 _ORDER = (_DAMAGED, _UNREAD, _EMPTY, _PREALLOCATED, _NOTHING_IN_IT, _OTHER, *_FOLDERS.values())
 
 
-def step_text(step: Row) -> str:
+def step_text(step: RepairStep) -> str:
     """Return the step on one line, not yet made printable."""
-    where = f" {step['file']}" if step["file"] else ""
-    if step["start"] is not None:
-        where += f" {step['start']:,} to {step['end']:,}"
-    numbers = [f"{word} {numbers_text(step[word])}" for word in ("kept", "lost") if step[word]]
-    return f"{VERBS[step['action']]}{where}: {'; '.join([step['reason'], *numbers])}"
+    where = f" {step.file}" if step.file else ""
+    if step.start is not None:
+        where += f" {step.start:,} to {step.end:,}"
+    numbers = [f"{word} {numbers_text(counts)}" for word, counts in (("kept", step.kept), ("lost", step.lost)) if counts]
+    return f"{VERBS[step.action]}{where}: {'; '.join([step.reason, *numbers])}"
 
 
-def numbers_text(counts: Row) -> str:
+def numbers_text(counts: Mapping[str, int]) -> str:
     """ "3 messages, 12 bytes": what a step keeps or loses."""
     return ", ".join(count_text(counts[name], one, name) for name, one in _ONE.items() if name in counts)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from schemas import dledger_layout as layout
 from schemas.advice import Refusal, RefusalKind
+from schemas.repair import RepairStep
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.broker.loading import Tree, is_folder, numbered_files
@@ -20,7 +21,7 @@ from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.repair.kind_repair import KindRepair
 from store_io.repair.log.edits import Edit
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_steps import REBUILD_INDEX, WRITE_CHECKPOINT, Step
+from store_io.repair.repair_steps import REBUILD_INDEX, WRITE_CHECKPOINT
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_source import StoreLocation, open_source
@@ -124,13 +125,13 @@ def _index(work: Work, folder: str, ends: Ends) -> Edit:
         if sum(made) != count:
             raise StoreError(f"{data}: {sum(made)} entries follow one another, not {count}: a fault of this program")
 
-    return Edit(Step(REBUILD_INDEX, index, reason="the units of all entries", kept={"entries": count}), write)
+    return Edit(RepairStep(REBUILD_INDEX, index, reason="the units of all entries", kept={"entries": count}), write)
 
 
 def _checkpoint(folder: str, ends: Ends) -> Edit:
     path = f"{folder}/{layout.CHECKPOINT}"
     text = f"{layout.COMMITTED_INDEX}={ends.last}\n{layout.END_INDEX}={ends.last}\n".encode()
-    step = Step(WRITE_CHECKPOINT, path, 0, len(text), "a node that is alone commits all of its log")
+    step = RepairStep(WRITE_CHECKPOINT, path, 0, len(text), "a node that is alone commits all of its log")
     return Edit(step, lambda writer: writer.put(path, text))
 
 
@@ -144,5 +145,5 @@ def _term(audit: Audited, folder: str, ends: Ends) -> list[Edit]:
         return []
     path = f"{folder}/{layout.TERM}"
     text = f"{layout.CURRENT_TERM}={ends.term}\n{layout.VOTE_LEADER}=\n".encode()
-    step = Step(WRITE_CHECKPOINT, path, 0, len(text), "the entries are of this term")
+    step = RepairStep(WRITE_CHECKPOINT, path, 0, len(text), "the entries are of this term")
     return [Edit(step, lambda writer: writer.put(path, text))]

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from schemas import dledger_layout as layout
 from schemas.finding_codes import Code
-from schemas.rows import Row, SegmentSummary, StoreFile
+from schemas.repair import Bridge, DroppedMessage, RepairStep
+from schemas.rows import SegmentSummary, StoreFile
 from schemas.store_names import BRIDGE_TOPIC
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import VALID, Message
@@ -43,7 +44,7 @@ from store_io.repair.log.edits import Edit, LogPlan, message_extents, window_of
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER
 from store_io.repair.repair_steps import BRIDGE as BRIDGE_STEP
-from store_io.repair.repair_steps import CREATE, CUT, FILL, REMOVE, WRITE_HEADER, Step
+from store_io.repair.repair_steps import CREATE, CUT, FILL, REMOVE, WRITE_HEADER
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 
@@ -193,7 +194,7 @@ class _LedgerRepair:
 
     # ---- what is written -------------------------------------------------------------------------------------------------
 
-    def _edit(self, step: Step, act: Callable[[StoreWriter], None]) -> None:
+    def _edit(self, step: RepairStep, act: Callable[[StoreWriter], None]) -> None:
         self.plan.edits.append(Edit(step, act))
 
     def _write(self, pieces: Sequence[Piece], index: int, term: int) -> None:
@@ -213,7 +214,7 @@ class _LedgerRepair:
     def _create(self, base: int) -> None:
         path, size = self._path(base), self.size
         self.files[base] = DataFile(path, base, size)
-        self._edit(Step(CREATE, path, 0, size, "the data file is missing"), lambda writer: writer.create(path, size))
+        self._edit(RepairStep(CREATE, path, 0, size, "the data file is missing"), lambda writer: writer.create(path, size))
 
     def _filler(self, piece: Piece) -> None:
         path, data = self._path(piece.base), _filler(piece.end - piece.start)
@@ -222,7 +223,7 @@ class _LedgerRepair:
             writer.zero(path, piece.start, piece.end)
             writer.write(path, piece.start, data)
 
-        self._edit(Step(FILL, path, piece.start, piece.end, "a data file follows"), write)
+        self._edit(RepairStep(FILL, path, piece.start, piece.end, "a data file follows"), write)
 
     def _bridge(self, piece: Piece, header: bytes) -> None:
         path, at, base = self._path(piece.base), piece.start + layout.HEADER_BYTES, piece.base
@@ -232,14 +233,13 @@ class _LedgerRepair:
             writer.zero(path, piece.start, piece.end)
             writer.write(path, piece.start, header + record)
 
-        self._edit(Step(BRIDGE_STEP, path, piece.start, piece.end, "an entry in the place of one that is lost"), write)
-        row: Row = {"file": path, "start": piece.start, "end": piece.end, "phy_offset": base + piece.start, "kind": "record"}
-        self.plan.bridges.append(row)
+        self._edit(RepairStep(BRIDGE_STEP, path, piece.start, piece.end, "an entry in the place of one that is lost"), write)
+        self.plan.bridges.append(Bridge(path, piece.start, piece.end, base + piece.start, "record"))
         self.plan.added[BRIDGE_TOPIC, 0] += 1
 
     def _header(self, piece: Piece, header: bytes) -> None:
         path, end = self._path(piece.base), piece.start + layout.HEADER_BYTES
-        step = Step(WRITE_HEADER, path, piece.start, end, "the message after it passes every check", kept={"messages": 1})
+        step = RepairStep(WRITE_HEADER, path, piece.start, end, "the message after it passes every check", kept={"messages": 1})
         self._edit(step, lambda writer: writer.write(path, piece.start, header))
         self.plan.messages += 1
         message = self._message(piece.base, end)
@@ -253,7 +253,7 @@ class _LedgerRepair:
             used = window.last_nonzero_end(end)
         if used > end and not (self._filled(last) and used <= end + layout.MIN_BLANK_BYTES):
             lost = {"messages": self._messages_after(last), "bytes": used - end}
-            step = Step(CUT, path, end, size, "the log ends here", lost=lost)
+            step = RepairStep(CUT, path, end, size, "the log ends here", lost=lost)
             self._edit(step, lambda writer: writer.zero(path, end, size))
             self.plan.zeroed_bytes += used - end
 
@@ -271,13 +271,13 @@ class _LedgerRepair:
     def _remove(self, entry: StoreFile) -> None:
         messages = sum(e.message_count for s in self.audit.segments if s.path == entry.path for e in s.extents)
         lost = {"messages": messages, "bytes": entry.size if entry.kind == "file" else 0}
-        step = Step(REMOVE, entry.path, reason="no data file of the new log", lost=lost)
+        step = RepairStep(REMOVE, entry.path, reason="no data file of the new log", lost=lost)
         self._edit(step, lambda writer: writer.remove(entry.path))
 
     def _note_dropped(self, parts: Sequence[Part], chain: Sequence[Part]) -> None:
         """Count messages of parts inside of the chain that do not fit into it, and whose place a bridge takes."""
         kept = set(chain)
-        bridged = [(row["phy_offset"], row["phy_offset"] + row["end"] - row["start"]) for row in self.plan.bridges]
+        bridged = [(row.phy_offset, row.phy_offset + row.end - row.start) for row in self.plan.bridges]
         for part in parts:
             if part in kept or part.base + part.start >= chain[-1].base + chain[-1].end:
                 continue
@@ -289,12 +289,10 @@ class _LedgerRepair:
                 end = at + layout.HEADER_BYTES + message.total_size
                 if any(low < part.base + end and part.base + at < high for low, high in bridged):
                     self.plan.dropped.append(
-                        {
-                            "file": self._path(part.base), "start": at, "end": end, "topic": message.topic,
-                            "queue_id": message.queue_id, "queue_offset": message.queue_offset, "valid": True,
-                            "phy_offset": part.base + at + layout.HEADER_BYTES,
-                            "reason": "its entry cannot be given the index that it needs",
-                        }
+                        DroppedMessage(
+                            self._path(part.base), at, end, message.topic, message.queue_id, message.queue_offset, True,
+                            part.base + at + layout.HEADER_BYTES, "its entry cannot be given the index that it needs",
+                        )
                     )  # fmt: skip
                 at = end
 

@@ -19,8 +19,8 @@ from schemas import index_layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.entries import STORED_INDEX_DTYPE
 from schemas.finding_codes import CATALOGUE, Cure
+from schemas.repair import IndexMade
 from schemas.rocksdb_layout import TABLES_FOLDER
-from schemas.rows import Row
 from schemas.store_names import INDEX
 from store_io.base.compiled.native import kept
 from store_io.base.java_compat import parse_number
@@ -53,9 +53,9 @@ class IndexPlan:
     reasons: tuple[str, ...] = ()
 
     @property
-    def row(self) -> Row:
-        """Return the index's row of the report."""
-        return {"files": len(self.paths), "entries": self.entries, "reasons": list(self.reasons)}
+    def made(self) -> IndexMade:
+        """Return what the report says of it."""
+        return IndexMade(len(self.paths), self.entries, self.reasons)
 
 
 class IndexRepair(KindRepair):
@@ -74,7 +74,7 @@ class IndexRepair(KindRepair):
     def rebuild(self, now: Round) -> Callable[[], None] | None:
         plan = prepare_index(now.work, now.audit)
         if plan.reasons:
-            now.made.index = plan.row
+            now.made.index = plan.made
         now.targets.index_paths = plan.paths
         return partial(link_index, now.work, plan) if plan.paths else None
 

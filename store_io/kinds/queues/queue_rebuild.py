@@ -11,6 +11,7 @@ import numpy as np
 from schemas import consumequeue_layout as layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.finding_codes import Code
+from schemas.repair import UnservedRange
 from schemas.rows import RUN_QUEUE, Finding, QueueKey
 from schemas.store_names import BATCH_QUEUES, BRIDGE_TOPIC, EXT, QUEUES
 from store_io.broker.loading import Tree, is_folder, misfits, why_no_folder
@@ -22,7 +23,7 @@ from store_io.kinds.queues.queue_kind import queue_folder_of
 from store_io.log.entries.file_entries import read_file_entries
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
 from store_io.repair.derived.queue_places import runs_of
-from store_io.repair.derived.queue_plan import Fill, QueuePlan, plan_queue, queue_row
+from store_io.repair.derived.queue_plan import Fill, QueuePlan, plan_queue
 from store_io.repair.kind_repair import Added, KindRepair, Round
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_QUEUE, REMOVE, WRITE_ENTRY
@@ -122,7 +123,7 @@ def _plan_queues(now: Round) -> list[QueuePlan]:
             continue
         if why := why_no_folder(key[0]):
             now.made.unfindable[key] = [
-                {**queue_row(key, run.offset, run.end_offset, run.first), "reason": why, "had_entry": False}
+                UnservedRange(*key, run.offset, run.end_offset, run.first, why, False)
                 for run in runs_of(view, audit.segments, RUN_QUEUE)
             ]
             continue
@@ -155,7 +156,7 @@ def _lost(plan: QueuePlan) -> dict[str, int]:
     positions: queue offsets whose message is missing.
     entries: of messages that get none.
     """
-    positions, entries = (sum(row["end"] - row["first"] for row in rows) for rows in (plan.answered, plan.unserved))
+    positions, entries = (sum(row.end - row.first for row in rows) for rows in (plan.answered, plan.unserved))
     return {"positions": positions, "entries": entries}
 
 

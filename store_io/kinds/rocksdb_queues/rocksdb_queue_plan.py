@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from schemas.repair import QueueRange
 from schemas.rows import QueueKey
 from store_io.broker.loading import why_no_folder
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd, StoredEnds
 from store_io.model.queue_views import QueueView
 from store_io.repair.derived.queue_places import QueueRun, place_runs, runs_of
-from store_io.repair.derived.queue_plan import Fill, NewLog, QueuePlan, answer, note_places, queue_row
+from store_io.repair.derived.queue_plan import Fill, NewLog, QueuePlan, answer, note_places
 
 
 @dataclass
@@ -94,7 +95,7 @@ def _fill(plan: KeyedQueuePlan, placed: Sequence[tuple[int, QueueRun]], log: New
 
 def _add_fill(plan: KeyedQueuePlan, at: int, place: int, run: QueueRun, log: NewLog) -> None:
     plan.fills.append(Fill(at, place, answer(run, place - at, log) + struct.pack(">q", run.store_time)))
-    plan.answered.append(queue_row(plan.key, at, place, run.first))
+    plan.answered.append(QueueRange(*plan.key, at, place, run.first))
 
 
 def plan_twins(

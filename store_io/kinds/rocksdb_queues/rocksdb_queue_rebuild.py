@@ -11,8 +11,9 @@ from functools import partial
 
 from schemas.advice import Refusal, RefusalKind
 from schemas.finding_codes import CATALOGUE, Code, Part
+from schemas.repair import DatabaseMade
 from schemas.rocksdb_layout import CURRENT, FOLDER, SEPARATE_FOLDER
-from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
+from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.broker.loading import Tree
 from store_io.broker.queues.start_databases import database_folder
 from store_io.kinds.queues.queue_rebuild import is_in_rocksdb_alone
@@ -154,8 +155,8 @@ def _write_database(now: Round, plans: Sequence[KeyedQueuePlan], raw: RawFile, w
     work.writer.remove(raw.path)
     folder = database_folder(work.rules)
     lost = {
-        "positions": sum(row["end"] - row["first"] for plan in plans for row in plan.answered),
-        "entries": sum(row["end"] - row["first"] for plan in plans for row in plan.unserved),
+        "positions": sum(row.end - row.first for plan in plans for row in plan.answered),
+        "entries": sum(row.end - row.first for plan in plans for row in plan.unserved),
     }
     work.steps.add(
         REBUILD_DATABASE, folder, reason=", ".join(why), kept={"entries": entries, "queues": count}, lost=lost,
@@ -165,5 +166,4 @@ def _write_database(now: Round, plans: Sequence[KeyedQueuePlan], raw: RawFile, w
         work.writer.remove(path)
     for name in written.files:
         work.writer.take_in(name, f"{folder}/{name_of(name)}")
-    row: Row = {"folder": folder, "queues": count, "entries": entries, "sha256": written.sha256, "reasons": list(why)}
-    now.made.database = row
+    now.made.database = DatabaseMade(folder, count, entries, written.sha256, tuple(why))

@@ -14,7 +14,7 @@ import numpy as np
 
 from schemas import rocksdb_layout as layout
 from schemas.finding_codes import CATALOGUE, Part
-from schemas.rows import Row
+from schemas.repair import TablesMade
 from store_io.kinds.rocksdb_tables.rocksdb_tables import given_up_halves
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.rocksdb_tables.table_rebuild_tasks import SpoolTask, TablesTask
@@ -61,7 +61,7 @@ def _rebuild(now: Round) -> None:
     made.tables = _write(work, now.before, audit, sources, reasons)
 
 
-def leave_timers_out(work: Work, audit: Audited, reason: str) -> Row:
+def leave_timers_out(work: Work, audit: Audited, reason: str) -> TablesMade:
     """Write the database without its timers. Raises StoreError."""
     return _write(work, audit, audit, _Sources((), (INDEX, TRANSACTIONS)), (reason,))
 
@@ -76,7 +76,7 @@ def _reasons(work: Work, audit: Audited, made: bool) -> tuple[str, ...]:
     return (ANOTHER_LOG,) if gone or work.log_changed else ()
 
 
-def _write(work: Work, before: Audited, audit: Audited, sources: _Sources, reasons: Sequence[str]) -> Row:
+def _write(work: Work, before: Audited, audit: Audited, sources: _Sources, reasons: Sequence[str]) -> TablesMade:
     work.progress("writing rocksdbstore/")
     spools = _spool(work, before, audit, sources.made) if sources.made else ()
     size = sum(row.size for row in work.source.list_tree(FOLDER) if row.kind == "file")
@@ -93,9 +93,8 @@ def _write(work: Work, before: Audited, audit: Audited, sources: _Sources, reaso
         lost=bytes_at(work.tree, FOLDER) if work.tree.by_path.get(FOLDER) and not work.tree.is_folder(FOLDER) else {},
     )  # fmt: skip
     _put_in_place(work, written)
-    names = "index", "timers", "transactions"
-    found = dict(zip(names, counts.values(), strict=True))
-    return {"folder": FOLDER, **found, "sha256": written.sha256, "reasons": list(reasons)}
+    index, timers, transactions = counts.values()
+    return TablesMade(FOLDER, index, timers, transactions, written.sha256, tuple(reasons))
 
 
 def _put_in_place(work: Work, written: WrittenDatabase) -> None:

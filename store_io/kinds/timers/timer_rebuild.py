@@ -17,8 +17,9 @@ from schemas import timer_layout as layout
 from schemas.advice import Refusal
 from schemas.entries import UNIT_DTYPE
 from schemas.finding_codes import CATALOGUE, Part
+from schemas.repair import BY_TIMER, BY_TIMER_QUEUE, PositionBeyond, TimersMade
 from schemas.rocksdb_layout import INDEX_FAMILY, TABLES_FOLDER, TRANSACTION_FAMILY
-from schemas.rows import QueueKey, Row
+from schemas.rows import QueueKey
 from schemas.store_names import TIMER_LOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
@@ -70,23 +71,23 @@ class TimerRepair(KindRepair):
     def finish(self, work: Work, final: Audited, made: Rebuilt) -> bool:
         return _mended(work, final, made)
 
-    def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[Row]:
+    def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[PositionBeyond]:
         source, end = work.source, ends.get((layout.TIMER_TOPIC, 0), 0)
         try:
             listing = list_store(work.location)
             read, units = _queue_offset(source, listing), _units_beyond(source, listing, log_end)
         except StoreError as problem:
-            yield {"kind": "timer", "sentence": f"the timer's state could not be read: {problem}"}
+            yield PositionBeyond(BY_TIMER, f"the timer's state could not be read: {problem}")
             return
         if read is not None and read > end:
             sentence = f"the timer has read its queue up to {read}, which ends at {end}"
-            yield {"kind": "timer_queue", "offset": read, "new_max": end, "sentence": sentence}
+            yield PositionBeyond(BY_TIMER_QUEUE, sentence, offset=read, new_max=end)
         if units:
             beyond = f"lead to messages beyond the log's end {log_end}; the broker skips them"
-            yield {"kind": "timer", "units": units, "sentence": f"{units} units of the timer's log {beyond}"}
+            yield PositionBeyond(BY_TIMER, f"{units} units of the timer's log {beyond}", units=units)
 
-    def set_back(self, work: Work, final: Audited, rows: Sequence[Row]) -> dict[str, int]:
-        end = next((row["new_max"] for row in rows if row["kind"] == "timer_queue"), None)
+    def set_back(self, work: Work, final: Audited, beyond: Sequence[PositionBeyond]) -> dict[str, int]:
+        end = next((each.new_max for each in beyond if each.kind == BY_TIMER_QUEUE), None)
         if end is None:
             return {}
         stored = work.source.read_small(layout.TIMER_CHECK)[_MASTER_OFFSET]
@@ -143,14 +144,14 @@ def _units_beyond(source: ByteSource, listing: StoreListing, log_end: int) -> in
 def _mended(work: Work, audit: Audited, made: Rebuilt) -> bool:
     """Make the timer's files anew if that audit, of the new store, asks for it; say whether they were.
 
-    `made` gets the report's row.
+    `made` gets what the report says.
     """
     view, blamed = audit.evidence[TIMERS].in_use, _is_blamed(work, audit)
     if not blamed and (view is None or not work.steps.changed):
         return False
     why = _impossible(view)
     if why:
-        made.timers = _row(False, f"timers: the files are not made anew: {why}") if blamed else None
+        made.timers = _not_made(why) if blamed else None
         return False
     assert view is not None and view.queue_max is not None
     work.progress("looking for timer messages that wait")
@@ -162,11 +163,11 @@ def _mended(work: Work, audit: Audited, made: Rebuilt) -> bool:
     moved = any(plan.key == TIMER_QUEUE and plan.moved for plan in made.queues)
     if isinstance(found, str) or moved or not rules.clamps_timer_offset and found.queue_end > view.queue_max:
         why = found if isinstance(found, str) else "the timer topic's queue has messages at other offsets than their own"
-        made.timers = _row(False, f"timers: the files are not made anew: {why}")
+        made.timers = _not_made(why)
         return False
     _leave_out_keyed(work, view, audit, made)
     _write(work, view, found, clock)
-    made.timers = _row(True, f"timers: {_counts(found)}", found)
+    made.timers = TimersMade(True, found.waiting, found.overdue, f"timers: {_counts(found)}")
     return True
 
 
@@ -200,9 +201,8 @@ def _impossible(view: TimerView | None) -> str:
     return ""
 
 
-def _row(rebuilt: bool, sentence: str, found: WaitingTimers | None = None) -> Row:
-    numbers = {"waiting": found.waiting, "overdue": found.overdue} if found is not None else {"waiting": None, "overdue": None}
-    return {"rebuilt": rebuilt, **numbers, "sentence": sentence}
+def _not_made(why: str) -> TimersMade:
+    return TimersMade(False, None, None, f"timers: the files are not made anew: {why}")
 
 
 def _counts(found: WaitingTimers) -> str:

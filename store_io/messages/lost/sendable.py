@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from schemas.rows import Row
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.java_compat import parse_number
 from store_io.base.times import iso_time
@@ -27,12 +26,6 @@ from store_io.messages.lost.segment_loss import NONE_SPARED, WAITING_TOPICS, Spa
 from store_io.messages.question import Question
 from store_io.messages.redaction import NONE, Redaction
 from store_io.messages.scans import MessageScan
-
-COLUMNS = (
-    "phy_offset", "topic", "queue_id", "queue_offset", "store_time_ms", "born_time_ms", "properties", "tags_code", "transaction",
-    "flag", "inner_batch", "inner_index", "status", "lost", "body", "body_status",
-)  # fmt: skip
-"""The columns that `sendable` reads of a row."""
 
 _Asked = TypeVar("_Asked", MessageScan, Question)
 
@@ -84,6 +77,80 @@ _SHOWN_APART = frozenset((TAGS, KEYS, UNIQUE_KEY))
 _HALF = frozenset(("RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"))
 
 
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message as `sendable` reads it: a row with COLUMNS. Any values are taken.
+
+    properties: a mapping, or pairs. body: uncompressed.
+    """
+
+    phy_offset: int
+    topic: str
+    queue_id: int
+    queue_offset: int
+    store_time_ms: int
+    born_time_ms: int
+    properties: Any
+    tags_code: int
+    transaction: str
+    flag: int
+    inner_batch: bool
+    inner_index: int | None
+    status: str
+    lost: str | None
+    body: bytes | None
+    body_status: str
+
+
+COLUMNS = tuple(field.name for field in fields(StoredMessage))
+
+
+@dataclass(frozen=True)
+class SendableMessage:
+    """The line of a message. why_not: set if it should not be sent. stored_...: the message's own place.
+
+    properties: pairs, not a JSON object: some parsers obey members of certain names, and a producer chooses these names.
+    """
+
+    topic: str
+    queue_id: int
+    tags: str | None
+    keys: str | None
+    unique_key: str | None
+    flag: int
+    born_time: str | None
+    born_time_ms: int
+    delay_level: int | None
+    deliver_time_ms: int | None
+    properties: list[list[str]]
+    body_text: str | None
+    body_base64: str | None
+    why_not: str | None
+    lost: str | None
+    status: str
+    stored_topic: str
+    stored_queue_id: int
+    queue_offset: int
+    phy_offset: int
+    inner_index: int | None
+    store_time: str | None
+    key_hashes: list[int] | None
+    not_sent: list[str]
+
+
+class Waiting(Protocol):
+    """The facts that say where a message goes that is sent again."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def queue_id(self) -> int: ...
+    @property
+    def tags_code(self) -> int: ...
+    @property
+    def transaction(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class Target:
     """The target of a message that is sent again.
@@ -98,54 +165,51 @@ class Target:
     why_not: str | None = None
 
 
-def sendable(row: Row, redaction: Redaction, spared: Spared = NONE_SPARED) -> Row:
-    """Return the line of a message. row: COLUMNS, properties as a mapping or as pairs, the body uncompressed. Any values are
-    taken.
+def sendable(message: StoredMessage, redaction: Redaction, spared: Spared = NONE_SPARED) -> SendableMessage:
+    """Return the line of a message.
 
-    spared: lost messages that are not to be sent again. Properties are pairs, not a JSON object: some parsers obey members of
-    certain names, and a producer chooses these names.
+    spared: lost messages that are not to be sent again.
     """
-    properties = dict(row["properties"] or {})
-    target = target_of(row, properties)
+    properties = dict(message.properties or {})
+    target = target_of(message, properties)
     sent = {name: value for name, value in properties.items() if name not in NOT_SENT and name not in _SHOWN_APART}
     names = [properties.get(UNIQUE_KEY, ""), *properties.get(KEYS, "").split(" ")]
     hidden = redaction.mode != NONE
-    body = redaction.data(row["body"])
-    why_not = target.why_not or spared.why_not(row["topic"], row["phy_offset"]) or _body_fault(row)
-    line: Row = {
-        "topic": target.topic,
-        "queue_id": target.queue_id,
-        "tags": redaction.text(properties.get(TAGS)),
-        "keys": redaction.text(properties.get(KEYS)),
-        "unique_key": redaction.text(properties.get(UNIQUE_KEY)),
-        "flag": row["flag"],
-        "born_time": _time(row["born_time_ms"]),
-        "born_time_ms": row["born_time_ms"],
-        "delay_level": target.delay_level,
-        "deliver_time_ms": target.deliver_time_ms,
-        "properties": [list(pair) for pair in redaction.properties(sent).items()],
-        "body_text": _text(body),
-        "body_base64": None if body is None else base64.b64encode(body).decode("ascii"),
-        "why_not": "values of this line are hidden" if hidden else why_not,
-        "lost": row["lost"],
-        "status": row["status"],
-        "stored_topic": row["topic"],
-        "stored_queue_id": row["queue_id"],
-        "queue_offset": row["queue_offset"],
-        "phy_offset": row["phy_offset"],
-        "inner_index": row["inner_index"],
-        "store_time": _time(row["store_time_ms"]),
-        "key_hashes": None if hidden else [key_hash(key_text(row["topic"], name)) for name in names if name],
-        "not_sent": sorted(name for name in properties if name in NOT_SENT),
-    }
-    return line
+    body = redaction.data(message.body)
+    why_not = target.why_not or spared.why_not(message.topic, message.phy_offset) or _body_fault(message)
+    return SendableMessage(
+        topic=target.topic,
+        queue_id=target.queue_id,
+        tags=redaction.text(properties.get(TAGS)),
+        keys=redaction.text(properties.get(KEYS)),
+        unique_key=redaction.text(properties.get(UNIQUE_KEY)),
+        flag=message.flag,
+        born_time=_time(message.born_time_ms),
+        born_time_ms=message.born_time_ms,
+        delay_level=target.delay_level,
+        deliver_time_ms=target.deliver_time_ms,
+        properties=[list(pair) for pair in redaction.properties(sent).items()],
+        body_text=_text(body),
+        body_base64=None if body is None else base64.b64encode(body).decode("ascii"),
+        why_not="values of this line are hidden" if hidden else why_not,
+        lost=message.lost,
+        status=message.status,
+        stored_topic=message.topic,
+        stored_queue_id=message.queue_id,
+        queue_offset=message.queue_offset,
+        phy_offset=message.phy_offset,
+        inner_index=message.inner_index,
+        store_time=_time(message.store_time_ms),
+        key_hashes=None if hidden else [key_hash(key_text(message.topic, name)) for name in names if name],
+        not_sent=sorted(name for name in properties if name in NOT_SENT),
+    )
 
 
-def sendable_rows(batch: pa.RecordBatch, redaction: Redaction, spared: Spared = NONE_SPARED) -> Iterator[Row]:
+def sendable_messages(batch: pa.RecordBatch, redaction: Redaction, spared: Spared = NONE_SPARED) -> Iterator[SendableMessage]:
     """Yield the line of each row of a batch that has COLUMNS."""
     for low in range(0, batch.num_rows, BATCH_ROWS):
-        for row in batch.slice(low, BATCH_ROWS).to_pylist():
-            yield sendable(row, redaction, spared)
+        for row in batch.slice(low, BATCH_ROWS).select(COLUMNS).to_pylist():
+            yield sendable(StoredMessage(**row), redaction, spared)
 
 
 def to_resend(asked: _Asked) -> _Asked:
@@ -153,14 +217,14 @@ def to_resend(asked: _Asked) -> _Asked:
     return replace(asked, columns=COLUMNS, decompress=True, unpack=True)
 
 
-def target_of(row: Row, properties: Mapping[str, str]) -> Target:
-    """Return where a message goes that is sent again. row: topic, queue_id, tags_code and transaction."""
-    topic, queue_id = row["topic"], row["queue_id"]
+def target_of(message: Waiting, properties: Mapping[str, str]) -> Target:
+    """Return where a message goes that is sent again."""
+    topic, queue_id = message.topic, message.queue_id
     real = properties.get("REAL_TOPIC"), parse_number(properties.get("REAL_QID"), 32)
-    if topic in _HALF or row["transaction"] == "prepared":
+    if topic in _HALF or message.transaction == "prepared":
         why = "a prepared message of a transaction: its producer alone knows whether it was committed"
         return Target(real[0] or topic, queue_id if real[1] is None else real[1], why_not=why)
-    if row["transaction"] == "rollback":
+    if message.transaction == "rollback":
         return Target(topic, queue_id, why_not="rolled back by its producer")
     if topic in WAITING_TOPICS:
         if not real[0] or real[1] is None:
@@ -171,18 +235,18 @@ def target_of(row: Row, properties: Mapping[str, str]) -> Target:
             due = parse_number(properties.get("TIMER_DELIVER_MS"), 64) or parse_number(properties.get("TIMER_OUT_MS"), 64)
             return Target(real[0], real[1], deliver_time_ms=due)
         level = parse_number(properties.get("DELAY"), 32)
-        return Target(real[0], real[1], level if level and level > 0 else None, row["tags_code"])
+        return Target(real[0], real[1], level if level and level > 0 else None, message.tags_code)
     if is_brokers_own(topic):
         return Target(topic, queue_id, why_not="a broker's own message")
     return Target(topic, queue_id)
 
 
-def _body_fault(row: Row) -> str | None:
-    if row["inner_batch"] and row["inner_index"] is None:
+def _body_fault(message: StoredMessage) -> str | None:
+    if message.inner_batch and message.inner_index is None:
         return "a batch whose messages cannot be taken apart"
-    if row["body"] is None or row["body_status"] not in (STATUS_NAMES[STORED], STATUS_NAMES[DECODED]):
-        return f"its body cannot be had: {row['body_status']}"
-    return None if row["body"] else "its body is empty, and clients send none without"
+    if message.body is None or message.body_status not in (STATUS_NAMES[STORED], STATUS_NAMES[DECODED]):
+        return f"its body cannot be had: {message.body_status}"
+    return None if message.body else "its body is empty, and clients send none without"
 
 
 def _text(body: bytes | None) -> str | None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from schemas.commitlog_layout import SCHEDULE_TOPIC
-from schemas.rows import Row
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import HERE, Workers
 from store_io.kinds.config.config_kind import CONFIG
@@ -29,9 +29,28 @@ from store_io.model.audit_request import AuditRequest
 
 MAX_WAITING = 500_000  # lost delayed and timer messages whose delivered copies are looked for
 
-_NAMES = ("topic", "real_topic", "unique_key", "born_time_ms", "body_crc")
-_WAITING_COLUMNS = (*_NAMES, "phy_offset", "queue_id", "queue_offset")
-_COPY_COLUMNS = (*_NAMES, "lost")
+
+class _Waits(NamedTuple):
+    """A lost message that waits for `real_topic`."""
+
+    topic: str
+    real_topic: str | None
+    unique_key: str | None
+    born_time_ms: int
+    body_crc: int
+    phy_offset: int
+    queue_id: int
+    queue_offset: int
+
+
+class _Copy(NamedTuple):
+    """A message that may be the delivered copy of one that waits. lost: as messages have it."""
+
+    topic: str
+    unique_key: str | None
+    born_time_ms: int
+    body_crc: int
+    lost: str | None
 
 
 def places_of(request: AuditRequest, workers: Workers = HERE, to_send: bool = False) -> LostPlaces:
@@ -92,20 +111,21 @@ class _Search:
         """Return the lost messages of the waiting topics."""
         found = _Waiting()
         passed = self._audit.evidence.copy[CONFIG].tables.delay_offsets
-        for batch in self._scan(_WAITING_COLUMNS, MessageFilter(topics=WAITING_TOPICS), True):
+        for batch in self._scan(_Waits._fields, MessageFilter(topics=WAITING_TOPICS), True):
             for row in batch.to_pylist():
-                place, target = row["phy_offset"], row["real_topic"]
+                one = _Waits(**row)
+                place, target = one.phy_offset, one.real_topic
                 found.first = place if found.first is None else found.first
                 if len(found.known) + len(found.passed) == MAX_WAITING:
                     found.unsure_from = place
                     return found
-                if row["topic"] == SCHEDULE_TOPIC and not row["unique_key"]:
-                    if row["queue_offset"] < passed.get(row["queue_id"] + 1, 0):
+                if one.topic == SCHEDULE_TOPIC and not one.unique_key:
+                    if one.queue_offset < passed.get(one.queue_id + 1, 0):
                         found.passed.append(place)
                         continue
                 if target:
-                    found.known.append((place, _identity(target, row)))
-                    found.born.add(row["born_time_ms"])
+                    found.known.append((place, _identity(target, one)))
+                    found.born.add(one.born_time_ms)
                     found.topics.add(target)
         return found
 
@@ -131,13 +151,11 @@ class _Search:
         if not wanted:
             return found
         later = MessageFilter(topics=frozenset(waiting.topics - WAITING_TOPICS), phy_offsets=(waiting.first, None))
-        for batch in self._scan(_COPY_COLUMNS, later, False):
+        for batch in self._scan(_Copy._fields, later, False):
             near = np.isin(batch.column("born_time_ms").to_numpy(zero_copy_only=False), born)
-            for row in batch.filter(pa.array(near)).to_pylist():
-                if row["lost"] is None:
-                    identity = _identity(row["topic"], row)
-                    if identity in wanted:
-                        found.add(identity)
+            for copy in (_Copy(**row) for row in batch.filter(pa.array(near)).to_pylist()):
+                if copy.lost is None and (identity := _identity(copy.topic, copy)) in wanted:
+                    found.add(identity)
         return found
 
     def _scan(self, columns: tuple[str, ...], wanted: MessageFilter, only_lost: bool) -> Iterator[pa.RecordBatch]:
@@ -147,7 +165,7 @@ class _Search:
             yield from scan_messages(scan.of(file, self._places.of(file.path)), audit.source)
 
 
-def _identity(topic: str, row: Row) -> bytes:
+def _identity(topic: str, message: _Waits | _Copy) -> bytes:
     """Return the digest of the fields that a message and its delivered copy share. Without a unique key the body is compared."""
-    told = row["unique_key"] or row["body_crc"]
-    return blake2b(repr((topic, told, row["born_time_ms"])).encode("utf-8", "backslashreplace"), digest_size=16).digest()
+    told = message.unique_key or message.body_crc
+    return blake2b(repr((topic, told, message.born_time_ms)).encode("utf-8", "backslashreplace"), digest_size=16).digest()

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from schemas import consumequeue_layout as layout
 from schemas.finding_codes import CATALOGUE, Code, Stays
-from schemas.rows import Finding, MappedFile, QueueKey, Row, SegmentSummary
+from schemas.repair import MovedRange, QueueRange, UnservedRange
+from schemas.rows import Finding, MappedFile, QueueKey, SegmentSummary
 from store_io.base.ranges import total
 from store_io.broker.loading import Tree
 from store_io.broker.releases import BrokerRules
@@ -84,9 +85,9 @@ class QueuePlan:
     batch_starts: dict[str, int] = field(default_factory=dict)  # segment -> entry number of its first message
     reasons: list[str] = field(default_factory=list)
     in_place: bool = False  # all entries are where a repair puts them: nothing is made
-    answered: list[Row] = field(default_factory=list)  # rows of the report: queue offsets without a message
-    moved: list[Row] = field(default_factory=list)  # rows of the report: messages at another queue offset than their own
-    unserved: list[Row] = field(default_factory=list)
+    answered: list[QueueRange] = field(default_factory=list)  # queue offsets without a message
+    moved: list[MovedRange] = field(default_factory=list)  # messages at another queue offset than their own
+    unserved: list[UnservedRange] = field(default_factory=list)
 
     @property
     def entries(self) -> int:
@@ -189,7 +190,7 @@ def _fill_positions(plan: QueuePlan, placed: Sequence[tuple[int, QueueRun]], log
             blank = number == 0 and log.start > 0
             plan.fills.append(Fill(at, place, _PRE_BLANK if blank else answer(run, place - at, log)))
             if not blank:
-                plan.answered.append(queue_row(plan.key, at, place, run.first))
+                plan.answered.append(QueueRange(*plan.key, at, place, run.first))
         at = place + run.records
 
 
@@ -199,11 +200,10 @@ def note_places(plan: QueuePlan, runs: Sequence[QueueRun]) -> None:
         if run.place is None:
             plan.shifts.append(Shift(run.first, run.last, None))
             reason = IN_NO_QUEUE if run.earlier else EARLIER
-            row = queue_row(plan.key, run.offset, run.end_offset, run.first)
-            plan.unserved.append({**row, "reason": reason, "had_entry": not run.earlier})
+            plan.unserved.append(UnservedRange(*plan.key, run.offset, run.end_offset, run.first, reason, not run.earlier))
         elif run.place != run.offset:
             plan.shifts.append(Shift(run.first, run.last, run.place - run.offset))
-            plan.moved.append({**queue_row(plan.key, run.place, run.place + run.records, run.first), "stored": run.offset})
+            plan.moved.append(MovedRange(*plan.key, run.place, run.place + run.records, run.first, run.offset))
 
 
 def answer(run: QueueRun, count: int, log: NewLog) -> bytes:
@@ -218,10 +218,6 @@ def answer(run: QueueRun, count: int, log: NewLog) -> bytes:
     if base <= log.start or not log.salvage and count <= FEW_POSITIONS:
         return struct.pack(layout.ENTRY_FORMAT, run.first, run.size, run.tags_code)
     return struct.pack(layout.ENTRY_FORMAT, base - 1, layout.ANSWER_SIZE, 0)
-
-
-def queue_row(key: QueueKey, first: int, end: int, phy_offset: int) -> Row:
-    return {"topic": key[0], "queue_id": key[1], "first": first, "end": end, "phy_offset": phy_offset}
 
 
 def _ends_expired(view: QueueView) -> bool:
@@ -256,12 +252,10 @@ def _plan_batch(
     """
     for run in runs:
         if not run.counted:
-            row = queue_row(view.key, run.offset, run.offset, run.first)
-            plan.unserved.append({**row, "reason": NEVER_PUT, "had_entry": False})
+            plan.unserved.append(UnservedRange(*view.key, run.offset, run.offset, run.first, NEVER_PUT, False))
         elif run.earlier and not log.with_earlier:
             plan.shifts.append(Shift(run.first, run.last, None))
-            row = queue_row(view.key, run.offset, run.end_offset, run.first)
-            plan.unserved.append({**row, "reason": IN_NO_QUEUE, "had_entry": False})
+            plan.unserved.append(UnservedRange(*view.key, run.offset, run.end_offset, run.first, IN_NO_QUEUE, False))
     runs = [run for run in runs if run.counted and (log.with_earlier or not run.earlier)]
     count = sum(run.records for run in runs)
     if regular and not plan.reasons and total(view.covered) == count:

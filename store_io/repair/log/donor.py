@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from schemas.commitlog_layout import FRAME_BYTES
 from schemas.finding_codes import Code
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, Row, SegmentSummary
+from schemas.repair import DonorReport, HealReport, LeftRange, LogRange
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.base.errors import UnfitDonor
 from store_io.base.ranges import subtract, union
 from store_io.base.wording import count_text
@@ -49,14 +50,13 @@ class _Segment:
     summary: None if the copy has no such file.
     gaps: ranges that hold no message.
     doubtful: messages whose properties no broker wrote.
-    taken: rows of the report.
     """
 
     base: int
     summary: SegmentSummary | None
     gaps: list[tuple[int, int]]
     doubtful: list[tuple[int, int]] = field(default_factory=list)
-    taken: list[Row] = field(default_factory=list)
+    taken: list[LogRange] = field(default_factory=list)
     refused: list[_Refused] = field(default_factory=list)
 
     @property
@@ -75,28 +75,29 @@ class Healed:
     """A copy with fewer damaged records.
 
     audit: the same one if nothing was changed, else one of the copy as it is now.
-    row: the report's, None if nobody asked.
+    by_donor, by_change: what was done, None if nobody asked.
     """
 
     audit: Audited
-    row: Row | None
+    by_donor: DonorReport | None = None
+    by_change: HealReport | None = None
 
 
 def heal(work: Work, audit: Audited) -> Healed:
     """Take the copy's damaged ranges from the request's donor, so that they are damaged no more. Raises UnfitDonor."""
     if work.request.donor is None:
-        return Healed(audit, None)
+        return Healed(audit)
     if audit.evidence.copy.loaded.ledger is not None:
         raise UnfitDonor("--donor: nothing is taken from another copy into a log of DLedger; leave it out")
     work.progress("taking damaged ranges from the donor")
     logs = TwoLogs(work.source, audit.segments, work.request.donor, work.rules)
-    row = Donor(logs, work.writer, audit.tree).heal()
-    if not row["taken"]:
-        return Healed(audit, row)
-    for taken in row["taken"]:
-        start, end = taken["start"], taken["end"]
-        work.steps.add(TAKE, taken["file"], start=start, end=end, reason="the donor has it whole", kept={"bytes": end - start})
-    return Healed(audit_changed(work, "the copy with the donor's messages"), row)
+    given = Donor(logs, work.writer, audit.tree).heal()
+    if not given.taken:
+        return Healed(audit, given)
+    for taken in given.taken:
+        start, end = taken.start, taken.end
+        work.steps.add(TAKE, taken.file, start=start, end=end, reason="the donor has it whole", kept={"bytes": end - start})
+    return Healed(audit_changed(work, "the copy with the donor's messages"), given)
 
 
 class Donor:
@@ -105,28 +106,30 @@ class Donor:
     def __init__(self, logs: TwoLogs, writer: StoreWriter, tree: Tree):
         self.logs, self.writer, self.tree = logs, writer, tree
 
-    def heal(self) -> Row:
-        """Take messages from the donor; return the report's row: what was taken, what not, and why.
+    def heal(self) -> DonorReport:
+        """Take messages from the donor; return what was taken, what not, and why.
 
         Raises UnfitDonor if the donor is no copy of this log.
         """
         logs = self.logs
-        row: Row = {"path": logs.name, "compared": 0, "same": 0, "taken": [], "taken_bytes": 0, "not_taken": []}
         if not logs.held:
-            return row | {"sentence": "nothing was taken: the copy holds no message that could be compared with the donor's"}
-        row["compared"], row["same"] = logs.recognise()
+            said = "nothing was taken: the copy holds no message that could be compared with the donor's"
+            return DonorReport(logs.name, sentence=said)
+        compared, same = logs.recognise()
+        taken, not_taken = list[LogRange](), list[LeftRange]()
         last, healed_end = logs.held[-1], False
         for base, missing in _bases(logs):
             if base > last and not healed_end:
                 break
             segment = self._healed(base)
-            row["taken"] += segment.taken
+            taken += segment.taken
             if base <= last:
-                row["not_taken"] += self._not_taken(segment, missing)
+                not_taken += self._not_taken(segment, missing)
             healed_end = bool(segment.taken) and base >= last
-        row["taken_bytes"] = sum(r["end"] - r["start"] for r in row["taken"])
+        size = sum(part.end - part.start for part in taken)
         longer = not healed_end and logs.donor_continues()
-        return row | {"sentence": _sentence(row) + (_LONGER if longer else "")}
+        given = DonorReport(logs.name, compared, same, tuple(taken), size, tuple(not_taken))
+        return replace(given, sentence=_sentence(given) + (_LONGER if longer else ""))
 
     def _healed(self, base: int) -> _Segment:
         """Return the segment, once the donor has given what it has for it."""
@@ -142,17 +145,17 @@ class Donor:
             self._fill(segment)
         return segment
 
-    def _not_taken(self, segment: _Segment, count: int) -> Iterator[Row]:
-        """Yield a row for each damaged range that the donor does not fill; one for `count` segments that neither copy has."""
+    def _not_taken(self, segment: _Segment, count: int) -> Iterator[LeftRange]:
+        """Yield each damaged range that the donor does not fill; one range for `count` segments that neither copy has."""
         size, path = self.logs.size, segment_path(segment.base)
         if count > 1:
             why = f"neither the copy nor the donor has these {count} segments"
-            yield {"file": path, "start": 0, "end": count * size, "phy_offset": segment.base, "reason": why}
+            yield LeftRange(path, 0, count * size, segment.base, why)
             return
         if segment.taken and not segment.holds_messages:  # a whole segment is not damaged where its unwritten end is left
             return
         wanted = union(segment.wanted(size))
-        left = subtract(wanted, union((r["start"], r["end"]) for r in segment.taken))
+        left = subtract(wanted, union((part.start, part.end) for part in segment.taken))
         refused = sorted(segment.refused)
         for start, end in wanted:
             place = bisect_left(left, start, key=lambda part: part[1] - 1)
@@ -161,7 +164,7 @@ class Donor:
             place = bisect_left(refused, start, key=lambda reason: reason.end - 1)
             known = place < len(refused) and refused[place].start < end
             why = refused[place].why if known else "the donor has no valid message there"
-            yield {"file": path, "start": start, "end": end, "phy_offset": segment.base + start, "reason": why}
+            yield LeftRange(path, start, end, segment.base + start, why)
 
     # ---- what is taken ---------------------------------------------------------------------------------------------
 
@@ -197,7 +200,7 @@ class Donor:
                     made = True
                     for at in range(low, high, COPY_BYTES):
                         self.writer.write(target, at, donor.read(at, min(COPY_BYTES, high - at)))
-                    segment.taken.append({"file": path, "start": low, "end": high, "phy_offset": base + low})
+                    segment.taken.append(LogRange(path, low, high, base + low))
                     if high in fillers and end == size:
                         self.writer.write(target, high, donor.read(high, FRAME_BYTES))
 
@@ -214,15 +217,15 @@ class Donor:
                 yield low, whole
 
 
-def _sentence(row: Row) -> str:
+def _sentence(given: DonorReport) -> str:
     """Return a sentence on the result of the donor."""
-    taken, left = row["taken"], row["not_taken"]
-    if not row["compared"] and not taken:
+    taken, left = given.taken, given.not_taken
+    if not given.compared and not taken:
         return "nothing was taken: the donor has no message where the copy has one, so the two cannot be compared"
     if not taken:
         return "nothing was taken" + ("" if left else ": up to its last message no range of the copy is damaged or missing")
-    be = "was" if row["taken_bytes"] == 1 else "were"
-    sentence = f"{count_text(row['taken_bytes'], 'byte')} in {count_text(len(taken), 'range')} {be} taken"
+    be = "was" if given.taken_bytes == 1 else "were"
+    sentence = f"{count_text(given.taken_bytes, 'byte')} in {count_text(len(taken), 'range')} {be} taken"
     return sentence + (f"; of {count_text(len(left), 'damaged range')} not all could be" if left else "")
 
 

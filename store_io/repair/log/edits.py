@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from schemas.commitlog_layout import MAGIC_BLANK_BYTES
-from schemas.rows import EXTENT_MESSAGE, Extent, QueueKey, Row, SegmentSummary
+from schemas.repair import Bridge, DroppedMessage, RepairStep
+from schemas.rows import EXTENT_MESSAGE, Extent, QueueKey, SegmentSummary
 from schemas.store_names import COMMITLOG
-from store_io.repair.repair_steps import Step
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_source import ByteSource
@@ -48,7 +48,7 @@ def window_of(source: ByteSource, path: str) -> Iterator[SegmentWindow]:
 class Edit(NamedTuple):
     """One act. act: carries it out."""
 
-    step: Step
+    step: RepairStep
     act: Callable[[StoreWriter], None]
 
 
@@ -58,7 +58,6 @@ class LogPlan:
 
     end: the physical offset after the last message, 0 if no message stays.
     messages: how many stay, without bridges.
-    bridges, dropped: rows of the report.
     added: by queue the records that the audit of the copy did not accept: bridges, and messages that the repair makes whole.
     padded_from: the end without added segments.
     """
@@ -67,8 +66,8 @@ class LogPlan:
     start: int = 0
     end: int = 0
     messages: int = 0
-    bridges: list[Row] = field(default_factory=list)
-    dropped: list[Row] = field(default_factory=list)
+    bridges: list[Bridge] = field(default_factory=list)
+    dropped: list[DroppedMessage] = field(default_factory=list)
     added: Counter[QueueKey] = field(default_factory=Counter)
     zeroed_bytes: int = 0
     padded_from: int | None = None
@@ -77,10 +76,9 @@ class LogPlan:
     def own_end(self) -> int:
         return self.end if self.padded_from is None else self.padded_from
 
-    def add_bridge(self, base: int, start: int, end: int, kind: str, **more: int) -> None:
+    def add_bridge(self, base: int, start: int, end: int, kind: str, store_time: int | None = None) -> None:
         """Note for the report what fills [start, end) of the segment that begins at `base`."""
-        row = {"file": segment_path(base), "start": start, "end": end, "phy_offset": base + start, "kind": kind}
-        self.bridges.append(row | more)
+        self.bridges.append(Bridge(segment_path(base), start, end, base + start, kind, store_time))
 
 
 def apply_edits(work: Work, edits: Sequence[Edit]) -> None:

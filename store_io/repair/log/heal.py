@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemas.rows import EXTENT_MESSAGE, Row, SegmentSummary
+from schemas.repair import HealReport, SearchedRecord
+from schemas.rows import EXTENT_MESSAGE, SegmentSummary
 from store_io.audit.healing.changes import Healing
 from store_io.audit.healing.heal_task import search_of
 from store_io.audit.healing.judgement import judged
@@ -25,20 +26,19 @@ def heal_records(work: Work, audit: Audited) -> Healed:
     """Heal what can be healed below the request's risk. Raises StoreError."""
     risk = work.request.heal_risk
     if risk is None:
-        return Healed(audit, None)
+        return Healed(audit)
     work.progress("looking for damaged records that one change makes whole")
     found, more = _search(work, audit, risk)
     made, left = [h for h in found if h.heals], [h for h in found if not h.heals]
-    row: Row = {"risk": risk, "total_risk": min(1.0, sum(h.risk for h in made)), "records": [], "not_healed_count": len(left)}
-    row |= {"not_healed": [_row(h) for h in left[:MOST_ROWS]], "more": more}
+    records, not_healed = (tuple(map(_searched, each)) for each in (made, left[:MOST_ROWS]))
+    done = HealReport(risk, min(1.0, sum(h.risk for h in made)), records, len(left), not_healed, more)
     for healing in made:
         _write(work, healing)
     if not made:
-        return Healed(audit, row)
+        return Healed(audit, by_change=done)
     after = audit_changed(work, "the copy with healed records")
     _check(after.segments, made)
-    row["records"] = [_row(h) for h in made]
-    return Healed(after, row)
+    return Healed(after, by_change=done)
 
 
 def _search(work: Work, audit: Audited, risk: float) -> tuple[list[Healing], int]:
@@ -68,16 +68,14 @@ def _check(segments: Sequence[SegmentSummary], made: Sequence[Healing]) -> None:
             raise StoreError(f"{healing.file}: the record at position {healing.start} is not whole with the change that was made")
 
 
-def _row(healing: Healing) -> Row:
-    """Return the healed record's row of the report."""
+def _searched(healing: Healing) -> SearchedRecord:
     change = healing.change
-    row: Row = {
-        "file": healing.file, "start": healing.start, "end": healing.end, "phy_offset": healing.phy_offset,
-        "field": change.field if change is not None else None,
-        "position": change.position if change is not None else None,
-        "old": change.old.hex() if change is not None else None,
-        "new": change.new.hex() if change is not None else None,
-        "reason": healing.why_not or healing.reason, "risk": healing.risk if change is not None else None,
-        "topic": healing.topic, "queue_id": healing.queue_id, "queue_offset": healing.queue_offset,
-    }  # fmt: skip
-    return row
+    return SearchedRecord(
+        healing.file, healing.start, healing.end, healing.phy_offset,
+        change.field if change is not None else None,
+        change.position if change is not None else None,
+        change.old.hex() if change is not None else None,
+        change.new.hex() if change is not None else None,
+        healing.why_not or healing.reason, healing.risk if change is not None else None,
+        healing.topic, healing.queue_id, healing.queue_offset,
+    )  # fmt: skip

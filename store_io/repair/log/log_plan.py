@@ -18,6 +18,7 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
+from schemas.repair import DroppedMessage, RepairStep
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, SegmentSummary, StoreFile
 from schemas.store_names import BRIDGE_TOPIC, COMMITLOG
 from store_io.base.errors import StoreError
@@ -30,7 +31,7 @@ from store_io.repair.log.edits import Edit, LogPlan, filler, message_extents, se
 from store_io.repair.log.lengthen import lengthened
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER
-from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, ZERO, Step
+from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, ZERO
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_source import ByteSource
@@ -114,7 +115,7 @@ class _LogRepair:
         self.plan.messages = sum(map(self._messages, kept)) - len(self.plan.dropped)
         return self.plan
 
-    def _edit(self, step: Step, act: Callable[[StoreWriter], None]) -> None:
+    def _edit(self, step: RepairStep, act: Callable[[StoreWriter], None]) -> None:
         self.plan.edits.append(Edit(step, act))
 
     def _messages(self, segment: _Segment) -> int:
@@ -181,7 +182,7 @@ class _LogRepair:
     def _remove(self, entry: StoreFile) -> None:
         messages = sum(messages_in(message_runs(s)) for s in self.summaries if s.path == entry.path)
         lost = {"messages": messages, "bytes": entry.size if entry.kind == "file" else 0}
-        step = Step(REMOVE, entry.path, reason="no segment of the new log", lost=lost)
+        step = RepairStep(REMOVE, entry.path, reason="no segment of the new log", lost=lost)
         self._edit(step, lambda writer: writer.remove(entry.path))
 
     def _without_gaps(self, kept: list[_Segment]) -> list[_Segment]:
@@ -208,12 +209,12 @@ class _LogRepair:
             neighbour = next(s.summary for s in self.whole[segment.number :] if s.summary is not None)
             entry = self.tree.by_path.get(neighbour.path)
             self._edit(
-                Step(CREATE, path, 0, size, "the segment is missing"),
+                RepairStep(CREATE, path, 0, size, "the segment is missing"),
                 lambda writer: _create(writer, path, size, entry.mtime_ns if entry else 0),
             )
             return
         if summary.path != path:
-            step = Step(RENAME, summary.path, reason=f"a broker names it {path}")
+            step = RepairStep(RENAME, summary.path, reason=f"a broker names it {path}")
             self._edit(step, lambda writer: writer.move(summary.path, path))
 
     def _fill(self, segment: _Segment) -> None:
@@ -250,7 +251,7 @@ class _LogRepair:
         if self.size - at < layout.FRAME_BYTES:
             raise StoreError(f"{path}: {self.size - at} bytes are left after its last message, too few for a filler")
         data = filler(self.size - at)
-        self._edit(Step(FILL, path, at, self.size, "a segment follows"), lambda writer: writer.write(path, at, data))
+        self._edit(RepairStep(FILL, path, at, self.size, "a segment follows"), lambda writer: writer.write(path, at, data))
         self.plan.add_bridge(segment.base, at, self.size, "filler")
 
     def _zero(self, segment: _Segment, at: int, why: tuple[str, str]) -> None:
@@ -262,7 +263,7 @@ class _LogRepair:
         if used > at:
             bytes_lost, size = used - at, self.size
             lost = {"messages": messages_in(message_runs(summary, at)), "bytes": bytes_lost}
-            self._edit(Step(why[0], path, at, size, why[1], lost=lost), lambda writer: writer.zero(path, at, size))
+            self._edit(RepairStep(why[0], path, at, size, why[1], lost=lost), lambda writer: writer.zero(path, at, size))
             self.plan.zeroed_bytes += bytes_lost
 
     def _bridged(self, segment: _Segment, at: int, start: int, end: int) -> int:
@@ -275,17 +276,15 @@ class _LogRepair:
         while start < end and start - at < self.least:
             message = self._message(segment, start)
             self.plan.dropped.append(
-                {
-                    "file": segment.path, "start": start, "end": start + message.total_size, "topic": message.topic,
-                    "queue_id": message.queue_id, "queue_offset": message.queue_offset, "valid": True,
-                    "phy_offset": segment.base + start,
-                    "reason": f"the {start - at} damaged bytes before it are too few for a bridge",
-                }
+                DroppedMessage(
+                    segment.path, start, start + message.total_size, message.topic, message.queue_id, message.queue_offset, True,
+                    segment.base + start, f"the {start - at} damaged bytes before it are too few for a bridge",
+                )
             )  # fmt: skip
             start += message.total_size
         if start >= end:
             return end
-        rows = takewhile(lambda row: row["file"] == segment.path and row["start"] >= at, reversed(self.plan.dropped))
+        rows = takewhile(lambda row: row.file == segment.path and row.start >= at, reversed(self.plan.dropped))
         dropped = sum(1 for _ in rows)
         self._bridge(segment, at, start, "a scan passes the damaged bytes", {"messages": dropped, "bytes": start - at})
         return start
@@ -321,7 +320,7 @@ class _LogRepair:
             writer.write(path, properties - 2, longer[properties - 2 - first :])
 
         lost = {"messages": 0, "bytes": start - at}
-        self._edit(Step(BRIDGE, path, at, start, "too few for a record: the one before takes them in", lost=lost), write)
+        self._edit(RepairStep(BRIDGE, path, at, start, "too few for a record: the one before takes them in", lost=lost), write)
         self.plan.add_bridge(segment.base, at, start, "property", store_time=record.store_time)
         return True
 
@@ -340,7 +339,7 @@ class _LogRepair:
                 for at, part in bridge.parts():
                     writer.write(path, at, part)
 
-        self._edit(Step(BRIDGE, path, start, end, reason, lost=lost), write)
+        self._edit(RepairStep(BRIDGE, path, start, end, reason, lost=lost), write)
         self.plan.add_bridge(base, start, end, "record", store_time=time)
         self.plan.added.update({(topic, 0): count for topic, count in bridges.topics(start, end, self.rules).items()})
 

@@ -202,7 +202,7 @@ def test_each_store_gets_its_own(spark_session: Session, tmp_path: Path) -> None
     plan = read_plan(json.dumps(plans["hurt"]).encode())
     for policy in ("broker", "salvage"):
         report = repaired(hurt, tmp_path / policy, plan, policy, **planned_options(plan, policy)).report
-        assert report["steps"] == list(plan.repair[policy].steps) and report["steps_from"] == "plan"
+        assert report.steps == plan.repair[policy].steps and report.steps_from == "plan"
 
 
 def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,4 +211,4 @@ def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatc
     outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release, case.broker_conf))
     monkeypatch.setattr(Runner, "_run", lambda self, tasks, *_: [Gap(Cause.TASK_WITHOUT_RESULT) for _ in tasks])
     add_repair_sections(Runner.__new__(Runner), [StoreArgument("s", str(root))], [outcome], Reading())
-    assert [part["refused"] for part in outcome.plan["repair"].values()] == ["a task gave no result"] * 2
+    assert [one.refused for one in outcome.repairs or ()] == ["a task gave no result"] * 2

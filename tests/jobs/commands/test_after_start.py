@@ -40,7 +40,7 @@ def plan_of(root: Path, conf: str, release: str = RELEASE, **more: Any) -> dict[
     """The plan that a repair leaves beside its new store."""
     location = StoreLocation(str(root))
     start = StartMoment(time.time_ns() // 1_000_000, disk_used=50.0)
-    plan: dict[str, Any] = json.loads(plan_text(run_local(AuditRequest("store", location, release, conf, start=start)).plan))
+    plan: dict[str, Any] = json.loads(plan_text(run_local(AuditRequest("store", location, release, conf, start=start))))
     state = state_of(plan["broker"], [row["file"] for row in plan["inputs"]])
     return {**plan, "edges": edges_of(open_source(location), state), **more}
 

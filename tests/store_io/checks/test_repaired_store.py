@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.repair_text import repair_text
 from jobs.report.texts.safety_text import held, judge
 from schemas.advice import Advice, Step
+from schemas.repair import GivenUp
 from schemas.rows import NOTE, AuditOutcome
 from schemas.store_names import BRIDGE_TOPIC
 from store_io.audit.audit_store import run_local
@@ -24,11 +26,10 @@ from store_io.log.records import bridges
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
-from tests.support.answers.repaired import numbers, plan_of, previewed, repaired
+from tests.support.answers.repaired import MADE_AT, numbers, plan_of, previewed, repaired, written
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 NOTHING_FOUND = "everything is consistent. A start knows no topics, groups and offsets: config/ is not in this copy"
-MADE_AT = "2026-11-22 03:50:07"
 
 
 def made(root: Path) -> Store:
@@ -54,7 +55,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path, dict[s
     dry = previewed(store.root, folder / "new", plan)
     outcome = repaired(store.root, folder / "new", plan)
     assert numbers(dry) == outcome.report and outcome.exit_code == 0
-    return store, folder / "new", {**outcome.report, "made_at": MADE_AT}
+    return store, folder / "new", written(outcome.report)
 
 
 def again(given: tuple[Store, Path, dict[str, Any]], text: str | None) -> AuditOutcome:
@@ -142,9 +143,9 @@ def test_a_second_repair_says_what_the_first_gave_up(given: tuple[Store, Path, d
     shutil.rmtree(first / "index")
     outcome = repaired(first, tmp_path / "second", plan_of(first, store.release, store.broker_conf))
     number = report["given_up"]["messages"]
-    assert outcome.report["given_up"] == {"messages": number, "missing": 0, "cut": 0, "earlier": number, "signs": []}
+    assert outcome.report.given_up == GivenUp(number, earlier=number)
     assert f"{number} messages were given up by the repair that made this copy" in repair_text(outcome.report, "s", "new")
-    (tmp_path / "second.repair.json").write_text(document({**outcome.report, "made_at": MADE_AT}))
+    (tmp_path / "second.repair.json").write_text(document(written(outcome.report)))
     assert f"gave up {number} messages" in audited(store, tmp_path / "second").verdict
 
 
@@ -177,14 +178,12 @@ def test_files_that_do_not_belong_are_listed_where_they_are_removed(policy: str,
     outcome = repaired(store.root, tmp_path / "new", plan, policy)
     assert outcome.exit_code == 0 and numbers(dry) == outcome.report
     names = [name.removeprefix("config/../") for name in STRANGERS]
-    assert outcome.report["removed"] == sorted(names, key=lambda name: (name.endswith("/00000000000000000000"), name))
+    assert list(outcome.report.removed) == sorted(names, key=lambda name: (name.endswith("/00000000000000000000"), name))
     assert (tmp_path / "new" / SKIPPED).exists()
     said = repair_text(outcome.report, "s", "new")
     assert said.count("\n  Removed ") == len(STRANGERS) and "commitlog/\\x1b[31mnotes\n" in said
-    assert (
-        repair_text({**outcome.report, "removed": [f"commitlog/{4096:020d}"]}, "s", "new").count("without a message that is kept")
-        == 1
-    )
+    segment = replace(outcome.report, removed=(f"commitlog/{4096:020d}",))
+    assert repair_text(segment, "s", "new").count("without a message that is kept") == 1
 
 
 def test_placeholders_are_told_beside_messages_and_not_counted_as_such(tmp_path: Path) -> None:
@@ -195,7 +194,7 @@ def test_placeholders_are_told_beside_messages_and_not_counted_as_such(tmp_path:
     after = audited(store, tmp_path / "new")
     placeholders = sum(f.count for f in after.findings if f.code == "commitlog_bridged")
     assert placeholders > 0
-    assert after.messages == before.messages == outcome.report["messages_after"] == sum(row["messages"] for row in after.segments)
+    assert after.messages == before.messages == outcome.report.messages_after == sum(row["messages"] for row in after.segments)
     assert sum(extent["message_count"] for row in after.segments for extent in row["extents"]) == after.messages
     assert held(after) == f"{after.messages} messages and {count_text(placeholders, 'placeholder record')}"
     assert held(before) == f"{before.messages} messages"

@@ -232,11 +232,15 @@ def test_two_audits_of_one_moment_have_equal_plans(tmp_path: Path) -> None:
     store = store_of(tmp_path, offsets={"orders@behind": {"0": 1}})
     age(tmp_path, 100, 70, 1)
     request = AuditRequest("s", StoreLocation(str(tmp_path)), "5.3.3", store.broker_conf, start=StartMoment(AT, disk_used=80.0))
-    first, second = (run_audit(request).outcome().plan for _ in range(2))
-    assert plan_text(first) == plan_text(second) and first["first_day"]["as_of"] == "2026-11-28T15:24:15Z"
+    first, second = (run_audit(request).outcome() for _ in range(2))
+    assert plan_text(first) == plan_text(second) and first.plan["first_day"]["as_of"] == "2026-11-28T15:24:15Z"
     later = run_audit(replace(request, start=StartMoment(AT + 1))).outcome().plan
-    assert later["first_day"] != first["first_day"]
-    assert {**later, "first_day": None} == {**first, "first_day": None} == run_audit(replace(request, start=None)).outcome().plan
+    assert later["first_day"] != first.plan["first_day"]
+    assert (
+        {**later, "first_day": None}
+        == {**first.plan, "first_day": None}
+        == run_audit(replace(request, start=None)).outcome().plan
+    )
 
 
 def test_an_hour_after_the_last_message(tmp_path: Path) -> None:

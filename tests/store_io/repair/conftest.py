@@ -19,5 +19,5 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RepairPlan,
     root = case.unpack(folder)
     plan = plan_of(root, case.release, case.broker_conf)
     outcome = repaired(root, folder / "whole", plan)
-    assert outcome.exit_code == 0 and outcome.report["bridges"] and outcome.report["queues"]
+    assert outcome.exit_code == 0 and outcome.report.bridges and outcome.report.queues
     return root, plan, content(folder / "whole")

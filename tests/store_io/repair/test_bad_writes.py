@@ -66,7 +66,7 @@ def test_a_message_that_changes_after_its_checksum_was_taken(
         lambda folder: invert_byte(folder / "commitlog" / segment, BODY), REBUILDING, root, plan, tmp_path / "new", policy
     )
     assert AUDITING in said[said.index(REBUILDING) :]
-    assert outcome.exit_code == 20 and any(segment in problem for problem in outcome.report["problems"])
+    assert outcome.exit_code == 20 and any(segment in problem for problem in outcome.report.problems)
     assert not list(tmp_path.iterdir())
 
 

@@ -20,11 +20,12 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import run_task
 from store_io.model.audit_request import AuditRequest
 from store_io.repair import plan_repair_section
-from store_io.repair.plan_repair_section import repair_section, steps_tasks
+from store_io.repair.plan_repair_section import repairs_of, steps_tasks
+from store_io.repair.repair_documents import plan_document
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
-from tests.support.answers.repaired import repaired
+from tests.support.answers.repaired import repaired, written
 from tests.support.stores import corpus_tools
 from tests.support.stores.small_repairs import small_store
 from tests.support.texts.json_schemas import SCHEMAS, faults
@@ -36,10 +37,14 @@ def audited(root: Path, release: str, conf: str | None) -> AuditOutcome:
     return run_local(AuditRequest("store", StoreLocation(str(root)), release, conf))
 
 
+def planned(outcome: AuditOutcome, answers: list[Any]) -> dict[str, Any]:
+    return plan_document(replace(outcome, repairs=repairs_of(outcome, answers)))
+
+
 def with_section(root: Path, outcome: AuditOutcome) -> dict[str, Any]:
     """The plan with its section, as an audit by Spark writes it."""
     answers = [task.run() for task in steps_tasks(outcome, StoreLocation(str(root)))]
-    return {**outcome.plan, "repair": repair_section(outcome, answers)}
+    return planned(outcome, answers)
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +84,14 @@ def test_offsets_are_corrected_only_where_that_is_asked_for(damaged: Audited, pl
         repaired(damaged[0], tmp_path / "a", read(plan)),
         repaired(damaged[0], tmp_path / "b", read(plan), fix_offsets=True, fix_config=True),
     )
-    assert fixed.report["steps"] == steps and fixed.report["steps_from"] == "plan"
-    assert plain.report["steps_from"] == "copy", "with other options than those of the plan"
-    assert not {"correct_offsets", "write_config"} & {step["action"] for step in plain.report["steps"]}
+    assert written(fixed.report)["steps"] == steps and fixed.report.steps_from == "plan"
+    assert plain.report.steps_from == "copy", "with other options than those of the plan"
+    assert not {"correct_offsets", "write_config"} & {step.action for step in plain.report.steps}
 
 
 def test_a_donor_makes_other_steps(damaged: Audited, plan: dict[str, Any], tmp_path: Path) -> None:
     outcome = repaired(damaged[0], tmp_path / "new", read(plan), donor=StoreLocation(str(damaged[0])))
-    assert outcome.report["steps_from"] == "copy"
+    assert outcome.report.steps_from == "copy"
 
 
 def _other_number(steps: list[dict[str, Any]]) -> None:
@@ -154,10 +159,10 @@ def test_a_large_store_says_why_it_has_no_steps(damaged: Audited, monkeypatch: p
 
 def test_no_repair_is_worked_out_after_the_time_that_was_granted(damaged: Audited) -> None:
     tasks = steps_tasks(damaged[1], StoreLocation(str(damaged[0])), 1.0)
-    section = repair_section(damaged[1], [run_task(task) for task in tasks])
-    assert section is not None and set(section) == {"broker", "salvage"}
-    for part in section.values():
-        assert not part["worked_out"] and "the time of --max-duration was spent" in part["refused"]
+    broker, salvage = repairs_of(damaged[1], [run_task(task) for task in tasks])
+    assert (broker.policy, salvage.policy) == ("broker", "salvage")
+    for one in (broker, salvage):
+        assert not one.worked_out and "the time of --max-duration was spent" in str(one.refused)
 
 
 def test_the_estimate_counts_each_repair_that_may_be_tried(damaged: Audited) -> None:
@@ -168,7 +173,7 @@ def test_the_estimate_counts_each_repair_that_may_be_tried(damaged: Audited) -> 
 def test_what_could_not_be_worked_out_says_why(damaged: Audited) -> None:
     root, outcome = damaged
     (task, _) = steps_tasks(outcome, StoreLocation(f"{root}/gone"))
-    plan = {**outcome.plan, "repair": repair_section(outcome, [task.run(), Gap(Cause.TASK_WITHOUT_RESULT)])}
+    plan = planned(outcome, [task.run(), Gap(Cause.TASK_WITHOUT_RESULT)])
     assert faults("plan", json.dumps(plan)) == []
     assert "gone" in plan["repair"]["broker"]["refused"] and plan["repair"]["salvage"]["refused"] == "a task gave no result"
 

@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from schemas.finding_codes import Code
+from schemas.repair import MovedRange, RepairStep
 from schemas.rows import LOSS, REBUILDABLE, Finding
 from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.kind_repair import Rebuilt
 from store_io.repair.log.edits import Edit, LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_judge import NewStoreVerdict, judge_new_store, problem_text
-from store_io.repair.repair_steps import Step
 
 
 def finding(code: str, severity: str = REBUILDABLE, phy_offset: int = 7, topic: str = "T") -> Finding:
@@ -43,9 +43,7 @@ def verdict(
 
 def test_what_is_about_messages_themselves_stays() -> None:
     found = verdict([finding("store_time_back"), finding("message_lost")], before=[finding("message_lost")])
-    assert (
-        found.consistent and found.exit_code == 0 and [row["code"] for row in found.kept] == ["store_time_back", "message_lost"]
-    )
+    assert found.consistent and found.exit_code == 0 and [each.code for each in found.kept] == ["store_time_back", "message_lost"]
 
 
 def test_anything_else_keeps_the_store_out() -> None:
@@ -59,14 +57,14 @@ def test_what_a_bound_only_counts_keeps_the_store_out_too() -> None:
     before = [replace(finding("message_lost"), more=3)]
     for more, stays in ((2, True), (3, True), (4, False), (30, False)):
         found = verdict([replace(finding("message_lost"), more=more)], before=before)
-        assert found.consistent == stays and [row["more"] for row in found.kept] == [more] * stays
-    made = Rebuilt([QueuePlan(("T", 0), "consumequeue/T/0", moved=[{"phy_offset": 7}, {"phy_offset": 8}])])
+        assert found.consistent == stays and [each.more for each in found.kept] == [more] * stays
+    made = Rebuilt([QueuePlan(("T", 0), "consumequeue/T/0", moved=[MovedRange("T", 0, 0, 1, at, 1) for at in (7, 8)])])
     for more, stays in ((0, True), (1, True), (2, False), (20, False)):
         assert verdict([replace(finding("queue_entry_shifted"), more=more)], made=made).consistent == stays
 
 
 def test_a_message_that_was_moved_may_look_shifted_and_its_queue_short() -> None:
-    plan = QueuePlan(("T", 0), "consumequeue/T/0", moved=[{"phy_offset": 7}])
+    plan = QueuePlan(("T", 0), "consumequeue/T/0", moved=[MovedRange("T", 0, 0, 1, 7, 1)])
     made = Rebuilt([plan])
     assert verdict([finding("queue_entry_shifted"), finding("queue_entry_missing", phy_offset=9)], made=made).consistent
     assert not verdict([finding("queue_entry_shifted", phy_offset=9)], made=made).consistent
@@ -74,7 +72,7 @@ def test_a_message_that_was_moved_may_look_shifted_and_its_queue_short() -> None
 
 def test_what_a_start_would_do_to_it() -> None:
     def told(**more: Any) -> list[str]:
-        log = LogPlan(edits=[Edit(Step("remove", "commitlog/1"), lambda writer: None)], end=100, messages=1)
+        log = LogPlan(edits=[Edit(RepairStep("remove", "commitlog/1"), lambda writer: None)], end=100, messages=1)
         return verdict([], log=log, **more).problems
 
     def prediction(**more: Any) -> SimpleNamespace:

@@ -26,7 +26,7 @@ def test_any_damage(seed: int, policy: str, tmp_path: Path) -> None:
         return
     outcome = repaired(root, tmp_path / "new", plan_of(root, made.release, conf), policy)
     assert content(root) == before
-    assert outcome.exit_code == 0, (made.describe(), outcome.report["problems"])
+    assert outcome.exit_code == 0, (made.describe(), outcome.report.problems)
     if not has_segment(tmp_path / "new"):  # no valid message, or the release cuts them all
         assert_nothing_to_repair_from(tmp_path / "new", tmp_path / "again", made, policy)
         return

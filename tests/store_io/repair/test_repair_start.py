@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from schemas.repair import DroppedMessage, EmptiedTable, GivenUp
 from store_io.base.errors import StoreError
 from store_io.repair import repair_start
 from store_io.repair.repair_work import Work
-from store_io.repair.unsaved import cut_rows
+from store_io.repair.unsaved import cut_messages
 from tests.support.answers.repaired import Served, plan_of, plan_with_steps, repaired
 from tests.support.stores import builders, dledger_stores
 from tests.support.stores.dledger_stores import LedgerStore
@@ -32,9 +34,9 @@ def test_a_table_of_config_is_never_taken_away_unasked(tmp_path: Path, name: str
     with pytest.raises(StoreError, match=r"with --empty-config it begins empty$"):
         repaired(store.root, tmp_path / "new", plan, fix_config=True)
     salvage = repaired(store.root, tmp_path / "new", plan, "salvage", fix_config=True)
-    assert salvage.exit_code == 20 and salvage.report["problems"][-1].endswith("with --empty-config it begins empty")
+    assert salvage.exit_code == 20 and salvage.report.problems[-1].endswith("with --empty-config it begins empty")
     done = repaired(store.root, tmp_path / "new", plan, fix_config=True, empty_config=True)
-    assert done.exit_code == 0 and done.report["emptied"][0] == {"file": f"config/{name}", "lost": 0}
+    assert done.exit_code == 0 and done.report.emptied[0] == EmptiedTable(f"config/{name}", 0)
 
 
 @pytest.mark.parametrize("policy", ["broker", "salvage"])
@@ -82,8 +84,8 @@ def test_a_file_of_another_length_is_salvaged_in_both_kinds_of_log(kind: str, nu
     kept = sum(not base <= start < base + FULL or end <= base + size for start, end in spans_of(store))
     plan = plan_with_steps(store.root, store.release, store.broker_conf, "salvage")
     done = repaired(store.root, tmp_path / "salvage", plan, "salvage")
-    assert (done.exit_code, done.report["problems"], done.report["messages_after"]) == (0, [], kept)
-    resized = [(row["action"], row["lost"]) for row in done.report["steps"] if row["action"] == "resize"]
+    assert (done.exit_code, done.report.problems, done.report.messages_after) == (0, (), kept)
+    resized = [(row.action, row.lost) for row in done.report.steps if row.action == "resize"]
     holds = any(base <= start and end <= base + min(size, FULL) for start, end in spans_of(store))
     assert resized == ([("resize", {"bytes": size - FULL} if size > FULL else {})] if holds else [])
     gap = kind == "DLedger" and number == 1 and not holds
@@ -91,7 +93,7 @@ def test_a_file_of_another_length_is_salvaged_in_both_kinds_of_log(kind: str, nu
         with pytest.raises(StoreError, match=rf"as DLedger demands\. Policy salvage would keep {kept} of {kept} messages$"):
             repaired(store.root, tmp_path / "broker", plan, "broker")
     else:
-        assert repaired(store.root, tmp_path / "broker", plan, "broker").report["messages_after"] == kept
+        assert repaired(store.root, tmp_path / "broker", plan, "broker").report.messages_after == kept
 
 
 @pytest.mark.parametrize("next_file", ["gone", "there"])
@@ -105,15 +107,10 @@ def test_what_lies_beyond_the_configured_length_is_said(kind: str, next_file: st
         after.unlink()
     done = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf), "salvage")
     lost = beyond if next_file == "gone" else 0
-    assert done.exit_code == 0 and done.report["messages_after"] == 40 - lost
-    given_up = done.report["given_up"]
-    assert [done.report["lost"]["messages"], *(given_up[name] for name in ("messages", "missing", "cut"))] == [
-        lost,
-        lost,
-        0,
-        lost,
-    ]
-    assert done.unsaved is not None and len(list(cut_rows(done.unsaved))) == lost and not done.unsaved.missing
+    assert done.exit_code == 0 and done.report.messages_after == 40 - lost
+    given_up = done.report.given_up
+    assert done.report.lost.messages == lost and replace(given_up, signs=()) == GivenUp(lost, 0, lost)
+    assert done.unsaved is not None and len(list(cut_messages(done.unsaved))) == lost and not done.unsaved.missing
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,7 +130,7 @@ def test_an_index_file_of_dledger_of_another_length_is_made_anew(policy: str, si
     store = dledger_stores.build(tmp_path / "store")
     os.truncate(store.index, size)
     done = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf), policy)
-    assert (done.exit_code, done.report["messages_after"]) == (0, 40)
+    assert (done.exit_code, done.report.messages_after) == (0, 40)
     assert (tmp_path / "new" / dledger_stores.FOLDER / "index" / f"{0:020d}").stat().st_size == dledger_stores.INDEX_BYTES
 
 
@@ -150,18 +147,16 @@ def test_a_record_that_only_the_zeros_beyond_a_short_file_completed_is_left_out(
     kept = {}
     for policy in ("broker", "salvage"):
         done = repaired(store.root, tmp_path / policy, plan, policy)
-        assert done.exit_code == 0, done.report["problems"]
-        kept[policy] = done.report["messages_after"]
+        assert done.exit_code == 0, done.report.problems
+        kept[policy] = done.report.messages_after
         report = done.report
         if policy == "broker":
-            assert report["dropped"] == [
-                {
-                    "file": f"commitlog/{base:020d}", "start": half.at - base, "end": half.at + half.size - base, "topic": "T",
-                    "queue_id": 0, "queue_offset": half.queue_offset, "valid": False, "phy_offset": half.at,
-                    "reason": "its last 1 byte lay beyond the end of the file and would be zeros now",
-                }
-            ]  # fmt: skip
-        assert (report["given_up"]["missing"], report["given_up"]["cut"], report["lost"]["messages"]) == (1, 0, 0)
+            (message,) = report.dropped
+            assert message == DroppedMessage(
+                f"commitlog/{base:020d}", half.at - base, half.at + half.size - base, "T", 0, half.queue_offset, False, half.at,
+                "its last 1 byte lay beyond the end of the file and would be zeros now",
+            )  # fmt: skip
+        assert (report.given_up.missing, report.given_up.cut, report.lost.messages) == (1, 0, 0)
         assert half.at not in {record.at for record in Served(tmp_path / policy, 1024).records() if record.topic == "T"}
     assert kept == {"broker": 29, "salvage": 29}
 
@@ -197,8 +192,8 @@ def test_all_files_that_stop_the_start_are_taken_away_together(
     monkeypatch.setattr(repair_start, "audit_changed", lambda work, what: audits.append(what) or real(work, what))
     plan = plan_of(store.root, store.release, store.broker_conf)
     outcome = repaired(store.root, tmp_path / "new", plan)
-    assert outcome.exit_code == 0, outcome.report["problems"]
-    assert len(outcome.report["unblocked"]) == len(files) and len(audits) == 1
+    assert outcome.exit_code == 0, outcome.report.problems
+    assert len(outcome.report.unblocked) == len(files) and len(audits) == 1
     assert len(Served(tmp_path / "new", store.sizes.segment).messages) == len(store.records)
 
 
@@ -212,7 +207,7 @@ def test_all_last_files_of_queues_without_an_entry_are_taken_away_together(
     audits, real = list[str](), repair_start.audit_changed
     monkeypatch.setattr(repair_start, "audit_changed", lambda work, what: audits.append(what) or real(work, what))
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.1.4", store.broker_conf))
-    assert outcome.exit_code == 0 and len(outcome.report["unblocked"]) == count and len(audits) == 1
+    assert outcome.exit_code == 0 and len(outcome.report.unblocked) == count and len(audits) == 1
 
 
 @pytest.mark.parametrize("count", [1, 51, 120])
@@ -221,7 +216,7 @@ def test_all_folders_in_the_index_are_taken_away_together(count: int, tmp_path: 
     for number in range(count):
         (store.root / "index" / f"2026112021{number:07d}").mkdir(parents=True)
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf))
-    assert outcome.exit_code == 0 and len(outcome.report["unblocked"]) == count
+    assert outcome.exit_code == 0 and len(outcome.report.unblocked) == count
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -230,8 +225,8 @@ def test_all_files_of_a_log_that_are_too_long_get_the_length_together(kind: str,
     for path in files_of(store.root)[1:]:
         path.write_bytes(path.read_bytes().ljust(FULL + 500, b"\0"))
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf))
-    assert outcome.exit_code == 0, outcome.report["problems"]
-    assert len(outcome.report["unblocked"]) == len(files_of(store.root)) - 1 and not outcome.report["lost"]["messages"]
+    assert outcome.exit_code == 0, outcome.report.problems
+    assert len(outcome.report.unblocked) == len(files_of(store.root)) - 1 and not outcome.report.lost.messages
 
 
 def test_a_refusal_that_stays_ends_the_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

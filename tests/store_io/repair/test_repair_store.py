@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from jobs.report.files.json_text import document
+from schemas.repair import OtherPolicy, RepairReport
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.answers.repaired import (
@@ -20,6 +20,7 @@ from tests.support.answers.repaired import (
     planned_options,
     previewed,
     repaired,
+    written,
 )
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -79,11 +80,11 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
     outcome = repaired(root, tmp_path / "new", plan, policy, **asked)
     assert content(root) == before
     assert numbers(dry) == outcome.report and dry.exit_code == outcome.exit_code
-    assert list(plan.repair[policy].steps) == outcome.report["steps"] and outcome.report["steps_from"] == "plan"
+    assert plan.repair[policy].steps == outcome.report.steps and outcome.report.steps_from == "plan"
     if (case.name, policy) in REFUSED:
         assert outcome.exit_code == 20 and not (tmp_path / "new").exists()
         return
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     assert_told(outcome.report)
     served = Served(tmp_path / "new", segment_bytes(case))
     batch = {p.name for p in (tmp_path / "new" / "batchconsumequeue").glob("*")}
@@ -104,24 +105,24 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
-def assert_told(report: dict[str, Any]) -> None:
+def assert_told(report: RepairReport) -> None:
     """The report is as its schema has it, and its steps say the same as its other parts."""
-    assert faults("repair", document({**report, "made_at": "2026-11-22 08:00:05"})) == []
-    steps = report["steps"]
-    assert [step["number"] for step in steps] == list(range(1, len(steps) + 1)) and steps[0]["action"] == "copy"
+    assert faults("repair", document(written(report))) == []
+    steps = report.steps
+    assert steps[0].action == "copy"
 
     def lost(what: str, *actions: str) -> int:
-        return sum(step["lost"].get(what, 0) for step in steps if step["action"] in actions)
+        return sum(step.lost.get(what, 0) for step in steps if step.action in actions)
 
-    assert lost("bytes", "cut", "zero") == report["zeroed_bytes"]
-    assert lost("messages", "cut", "zero", "remove", "bridge") == report["lost"]["messages"] + len(report["dropped"])
-    made = {(step["file"], step["kept"].get("entries", 0)) for step in steps if step["action"] == "rebuild_queue"}
-    assert made >= {(queue["folder"], queue["entries"]) for queue in report["queues"]}
-    put = sorted((row["file"], row["start"], row["end"]) for row in report["bridges"] if row["kind"] != "filler")
-    steps_that_put = [step for step in steps if step["action"] in ("bridge", "add_segment")]
-    assert sorted((step["file"], step["start"], step["end"]) for step in steps_that_put) == put
-    kept = sum(step["kept"].get("positions", 0) for step in steps if step["action"] == "correct_offsets")
-    assert kept == report.get("positions_set_back", 0)
+    assert lost("bytes", "cut", "zero") == report.zeroed_bytes
+    assert lost("messages", "cut", "zero", "remove", "bridge") == report.lost.messages + len(report.dropped)
+    made = {(step.file, step.kept.get("entries", 0)) for step in steps if step.action == "rebuild_queue"}
+    assert made >= {(queue.folder, queue.entries) for queue in report.queues}
+    put = sorted((row.file, row.start, row.end) for row in report.bridges if row.kind != "filler")
+    steps_that_put = [step for step in steps if step.action in ("bridge", "add_segment")]
+    assert sorted((step.file, step.start, step.end) for step in steps_that_put) == put
+    kept = sum(step.kept.get("positions", 0) for step in steps if step.action == "correct_offsets")
+    assert kept == report.positions_set_back
 
 
 OTHERWISE = {"g19-514-size-mid": (), "g37-533-crc-props": pytest.mark.soak, "g14-533-torn-old-seen": pytest.mark.soak}
@@ -147,7 +148,7 @@ def test_a_filler_whose_size_is_negative_hides_nothing_after_a_repair(release: s
 def test_a_dry_run_says_what_the_other_policy_keeps(case: Case, tmp_path: Path) -> None:
     root = case.unpack(tmp_path)
     plan = plan_of(root, case.release, case.broker_conf)
-    kept = {p: repaired(root, tmp_path / p, plan, p).report["messages_after"] for p in ("broker", "salvage")}
+    kept = {p: repaired(root, tmp_path / p, plan, p).report.messages_after for p in ("broker", "salvage")}
     for policy, other in (("broker", "salvage"), ("salvage", "broker")):
-        told = previewed(root, tmp_path / "new", plan, policy).report["other_policy"]
-        assert told == {"policy": other, "messages": kept[other], "more": kept[other] - kept[policy]}
+        told = previewed(root, tmp_path / "new", plan, policy).report.other_policy
+        assert told == OtherPolicy(other, kept[other], kept[other] - kept[policy])

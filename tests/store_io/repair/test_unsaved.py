@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from schemas.repair import DroppedMessage, QueueRange
 from schemas.rows import RUN_DTYPE, RUN_QUEUE, WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.model.queue_leftovers import LeftoverResult, LostEntry
 from store_io.repair import unsaved as unsaved_module
@@ -29,9 +30,9 @@ def test_each_message_has_one_name_and_as_many_as_are_counted() -> None:
         ("U", 1): leftover(("U", 1), (0, 1200)),  # the same message as another queue's
         LIGHT: leftover(LIGHT, (9, 800), (10, 1400)),
     }
-    answered = [{"topic": "T", "queue_id": 0, "first": 3, "end": 7}, {"topic": LIGHT[0], "queue_id": 0, "first": 9, "end": 11}]
-    dropped = [{"topic": "T", "queue_id": 0, "queue_offset": 20, "valid": False}]
-    counted = given_up(leftovers, answered, dropped, 0, [])["missing"]
+    answered = [QueueRange(*KEY, 3, 7, 0), QueueRange(*LIGHT, 9, 11, 0)]
+    dropped = [DroppedMessage("commitlog/0", 0, 9, *KEY, 20, False, 0, "why")]
+    counted = given_up(leftovers, answered, dropped, 0, []).missing
     found, not_named = find_missing(leftovers, answered, dropped, counted)
     assert found == (
         Missing(*LIGHT, 10, 11, 1400, 200),
@@ -46,7 +47,7 @@ def test_each_message_has_one_name_and_as_many_as_are_counted() -> None:
 
 def test_what_is_known_by_number_alone_is_counted() -> None:
     leftovers = {KEY: leftover(KEY, (0, 10), more=5)}
-    counted = given_up(leftovers, [], [], 0, [])["missing"]
+    counted = given_up(leftovers, [], [], 0, []).missing
     assert find_missing(leftovers, [], [], counted) == ((Missing(*KEY, 0, 1, 10, 200),), 5)
     assert find_missing({}, [], [], 0) == ((), 0)
 
@@ -62,7 +63,10 @@ def segment_with(records: dict[QueueKey, int]) -> SegmentSummary:
 @pytest.mark.parametrize("added", [0, 1, 2])
 def test_each_record_of_the_new_log_is_of_the_copy_or_added(topic: str, added: int) -> None:
     key, other = (topic, 0), ("Other", 3)
-    before, left = [segment_with({key: 5, other: 2})], LeftOut(4096, set(), [{"topic": topic, "queue_id": 0}])
+    before, left = (
+        [segment_with({key: 5, other: 2})],
+        LeftOut(4096, set(), [DroppedMessage("commitlog/0", 0, 9, topic, 0, 0, True, 0, "why")]),
+    )
     for after in range(9):
         wrong = not_accounted(before, [segment_with({other: 2, key: after})], left, {key: added})
         assert wrong == ({key: 4 + added - after} if after != 4 + added else {})

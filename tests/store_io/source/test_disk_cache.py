@@ -16,7 +16,7 @@ from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
-from store_io.repair.plan_repair_section import repair_section, steps_tasks
+from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 from store_io.source import disk_cache, remote_file
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import changes_since, list_store
@@ -209,7 +209,7 @@ def audited(server: S3Server, place: str, request: AuditRequest) -> AuditOutcome
     for task in steps_tasks(outcome, location):
         forget()
         answers.append(task.run())
-    outcome.plan["repair"] = repair_section(outcome, answers)
+    outcome.repairs = repairs_of(outcome, answers)
     return outcome
 
 
@@ -258,9 +258,7 @@ def check(server: S3Server, root: Path, request: AuditRequest) -> AuditOutcome:
     forget()
     server.requests.clear()
     there = audited(server, uri, request)
-    plans = [
-        {**one.plan, "repair": str(one.plan["repair"]).replace(str(root), "STORE").replace(uri, "STORE")} for one in (here, there)
-    ]
+    plans = [{**one.plan, "repair": str(one.repairs).replace(str(root), "STORE").replace(uri, "STORE")} for one in (here, there)]
     assert plans[0] == plans[1] and here.findings == there.findings and not there.incomplete
     assert {request.method for request in server.requests} <= {"GET", "HEAD"}
     others = [request for request in server.reads() if request.key.endswith(".repair.json")]

@@ -7,21 +7,25 @@ import json
 import struct
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from schemas.repair import RepairProposal, RepairReport
 from store_io.audit.audit_store import run_local
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.tasks import Task, run_task
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.plan_repair_section import StepsTask
-from store_io.repair.proposals import refused_section
-from store_io.repair.repair_plan import POLICIES, RepairPlan, read_plan
+from store_io.repair.repair_documents import plan_document, report_document
+from store_io.repair.repair_plan import POLICIES, RepairPlan, plan_text, read_plan
 from store_io.repair.repair_store import preview, repair
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import builders
 from tests.support.texts.json_schemas import faults
+
+MADE_AT = "2026-11-20 21:20:30"
 
 
 def run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
@@ -30,16 +34,18 @@ def run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
 
 def plan_of(root: Path, release: str, broker_conf: str | None) -> RepairPlan:
     outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf))
-    return read_plan(json.dumps(outcome.plan).encode())
+    return read_plan(plan_text(outcome).encode())
 
 
 def plan_with_steps(root: Path, release: str, broker_conf: str | None, policy: str) -> RepairPlan:
     """The same plan with the steps of that policy, as an audit works them out."""
-    plan = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf)).plan
-    worked_out = StepsTask(0, StoreLocation(str(root)), json.dumps(plan), policy, 0).run()
-    parts = {other: refused_section("not asked for") for other in POLICIES} | {policy: worked_out}
-    assert faults("plan", json.dumps({**plan, "repair": {"broker": worked_out, "salvage": worked_out}})) == []
-    return read_plan(json.dumps({**plan, "repair": parts}).encode())
+    outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf))
+    worked_out = StepsTask(0, StoreLocation(str(root)), plan_text(outcome), policy, 0).run()
+    outcome.repairs = tuple(replace(worked_out, policy=each) for each in POLICIES)
+    assert faults("plan", json.dumps(plan_document(outcome))) == []
+    parts = (worked_out if each == policy else RepairProposal(each, "not asked for") for each in POLICIES)
+    outcome.repairs = tuple(parts)
+    return read_plan(plan_text(outcome).encode())
 
 
 def planned_options(plan: RepairPlan, policy: str) -> dict[str, Any]:
@@ -63,9 +69,14 @@ def previewed(root: Path, target: Path, plan: RepairPlan, policy: str = "broker"
     return outcome
 
 
-def numbers(dry: RepairOutcome) -> dict[str, Any]:
+def numbers(dry: RepairOutcome) -> RepairReport:
     """A dry run's report without what only a dry run tells."""
-    return {key: value for key, value in dry.report.items() if key not in ("free_bytes", "other_policy")}
+    return replace(dry.report, free_bytes=None, other_policy=None)
+
+
+def written(report: RepairReport) -> dict[str, Any]:
+    """The report as the file beside the new store has it."""
+    return report_document(replace(report, made_at=MADE_AT))
 
 
 def content(root: Path) -> dict[str, str]:

@@ -6,7 +6,25 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.report.pages.hand_over_page import HandOver, HandOverFiles
-from store_io.repair.repair_steps import Steps
+from schemas.repair import (
+    Bridge,
+    ConfigFile,
+    DonorReport,
+    FindingKept,
+    FormLeft,
+    GivenUp,
+    HealReport,
+    LeftMessages,
+    MovedRange,
+    PositionBeyond,
+    QueueRange,
+    RepairReport,
+    RepairStep,
+    SearchedRecord,
+    TimersMade,
+    UnsavedMessages,
+    UnservedRange,
+)
 from tests.support.handmade.samples import HOSTILE
 
 NEW = "/new/broker-a"
@@ -14,37 +32,27 @@ SUFFIXES = ".repair.json", ".handover.html", ".unsaved.jsonl", ".resend.jsonl", 
 FILES = HandOverFiles(*(NEW + suffix for suffix in SUFFIXES))
 
 
-def report(**more: Any) -> dict[str, Any]:
+def report(**more: Any) -> RepairReport:
     """That of a repair by which all was saved."""
-    steps = Steps()
-    steps.add("copy", "", reason="all work is done on a copy", kept={"files": 2, "bytes": 4096})
-    steps.add("rebuild_queue", f"consumequeue/{HOSTILE}/0", start=0, end=40, reason="queue_entry_missing", kept={"entries": 2})
-    base: dict[str, Any] = {
-        "policy": "salvage", "release": "5.3.3", "consistent": True, "settings": "those of the plan", "messages_before": 1700,
-        "messages_after": 1700, "lost": {"messages": 0, "bytes": 0}, "log_end": 9000, "unblocked": [], "bridges": [],
-        "given_up": {"messages": 0, "missing": 0, "cut": 0, "earlier": 0, "signs": []}, "dropped": [], "unserved": [],
-        "removed": [], "queues": [], "index": {"reasons": []}, "moved": [], "not_copied": [], "needed_bytes": 1, "kept": [],
-        "answered": [], "donor": None, "steps": steps.rows, "config": [], "config_in_copy": True,
-        "config_written": False, "timers": None,
-        "problems": [], "made_at": "2026-11-20 21:20:30", "positions_set_back": 0, "offsets": [], "healed": None,
-    }  # fmt: skip
-    return base | more
+    steps = (
+        RepairStep("copy", "", reason="all work is done on a copy", kept={"files": 2, "bytes": 4096}),
+        RepairStep("rebuild_queue", f"consumequeue/{HOSTILE}/0", 0, 40, "queue_entry_missing", {"entries": 2}),
+    )
+    base = RepairReport(
+        "salvage", "5.3.3", "those of the plan", needed_bytes=1, messages_before=1700, messages_after=1700, log_end=9000,
+        steps=steps, made_at="2026-11-20 21:20:30",
+    )  # fmt: skip
+    return replace(base, **more)
 
 
-def config_row(**more: Any) -> dict[str, Any]:
+def config_row(**more: Any) -> ConfigFile:
     """A file of config/ that --fix-config replaces, as the report has it."""
-    base: dict[str, Any] = {
-        "file": "config/consumerOffset.json", "removed": False, "left_out": False, "emptied": False, "lost": 0, "reason": "r",
-        "taken_from": [], "time_ms": None, "time_from": None, "entries": 0, "added": [], "added_count": 0, "not_kept": [],
-        "unproven": "",
-    }  # fmt: skip
-    return base | more
+    return ConfigFile(**{"file": "config/consumerOffset.json", "reason": "r", **more})
 
 
-def named(number: int, **more: Any) -> dict[str, Any]:
+def named(number: int, **more: Any) -> UnsavedMessages:
     """One message that could not be saved."""
-    row = {"why": "missing", "topic": HOSTILE, "queue_id": 0, "queue_offset": number, "messages": 1, "phy_offset": 500 + number}
-    return row | {"size": 200, "key_hashes": [7, 1029605767]} | more
+    return replace(UnsavedMessages("missing", HOSTILE, 0, number, 1, 500 + number, 200, (7, 1029605767)), **more)
 
 
 def saved() -> HandOver:
@@ -65,26 +73,22 @@ def saved() -> HandOver:
 def lossy() -> HandOver:
     """Something of every kind is lost, moved or left."""
     handed = saved()
-    row = {"topic": HOSTILE, "queue_id": 0}
-    bridge = {"kind": "record", "file": "commitlog/00000000000000000000", "start": 500, "end": 700, "phy_offset": 500}
-    group = {"kind": "group", "group": HOSTILE, "sentence": f"group {HOSTILE} is at 90 of TopicA queue 0, which ends at 80"}
-    given_up = {"messages": 133, "missing": 121, "cut": 9, "earlier": 3, "signs": []}
-    healed = {"file": "commitlog/0", "position": 3672, "field": "PHYSICALOFFSET", "old": "1e", "new": "0e", "topic": "T"}
-    healed |= {"queue_id": 1, "queue_offset": 283, "reason": "every check accepts it", "risk": 1e-9}
-    form = {"file": "config/topics.json.bak", "time_ms": 5, "time_from": "dataVersion", "entries": [HOSTILE], "count": 1}
+    row = HOSTILE, 0
+    bridge = Bridge("commitlog/00000000000000000000", 500, 700, 500, "record")
+    group = PositionBeyond("group", f"group {HOSTILE} is at 90 of TopicA queue 0, which ends at 80", group=HOSTILE)
+    change = "PHYSICALOFFSET", 3672, "1e", "0e", "every check accepts it", 1e-9
+    healed = SearchedRecord("commitlog/0", 0, 0, 0, *change, "T", 1, 283)
+    form = FormLeft("config/topics.json.bak", 5, "dataVersion", (HOSTILE,), 1)
     told = report(
-        messages_after=1691, lost={"messages": 9, "bytes": 900}, given_up=given_up, bridges=[bridge], offsets=[group],
-        offsets_set_back=["config/consumerOffset.json"], positions_set_back=1, answered=[{**row, "first": 5, "end": 8}],
-        moved=[{**row, "first": 3, "end": 4, "stored": 9, "phy_offset": 1}],
-        unserved=[{**row, "first": 4, "end": 5, "phy_offset": 4, "reason": HOSTILE}],
-        kept=[{"file": "commitlog/0", "message": HOSTILE}], topics_unknown=[HOSTILE, "TopicB"], not_copied=["fifo"],
-        unblocked=["a file is too short"], healed={
-            "risk": 1e-4, "total_risk": 1e-9, "records": [healed], "not_healed": [], "not_healed_count": 0, "more": 0,
-        },
-        donor={"path": "/donor", "sentence": "3 ranges were taken", "taken": [], "not_taken": []},
-        timers={"sentence": "timers: 3 messages wait"}, config_written=True,
-        config=[config_row(file="config/topics.json", taken_from=["log"], entries=1, added=[HOSTILE], added_count=1,
-                           unproven="permissions", reason="it was lost", not_kept=[form])],
+        messages_after=1691, lost=LeftMessages(9, 900), given_up=GivenUp(133, 121, 9, 3), bridges=(bridge,), offsets=(group,),
+        offsets_set_back=("config/consumerOffset.json",), positions_set_back=1, answered=(QueueRange(*row, 5, 8, 0),),
+        moved=(MovedRange(*row, 3, 4, 1, 9),), unserved=(UnservedRange(*row, 4, 5, 4, HOSTILE, True),),
+        kept=(FindingKept("message_lost", "commitlog/0", message=HOSTILE),), topics_unknown=(HOSTILE, "TopicB"),
+        not_copied=("fifo",), unblocked=("a file is too short",), healed=HealReport(1e-4, 1e-9, (healed,), 0, (), 0),
+        donor=DonorReport("/donor", sentence="3 ranges were taken"),
+        timers=TimersMade(True, 3, 0, "timers: 3 messages wait"), config_written=True,
+        config=(config_row(file="config/topics.json", taken_from=("log",), entries=1, added=(HOSTILE,), added_count=1,
+                           unproven="permissions", reason="it was lost", not_kept=(form,)),),
     )  # fmt: skip
     rows = [*(named(n) for n in range(99)), named(99, messages=21, phy_offset=None, key_hashes=None), named(200, why="cut")]
     return replace(

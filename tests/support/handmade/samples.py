@@ -10,8 +10,10 @@ from jobs.report.files.result_files import RunInfo
 from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from schemas.finding_codes import CATALOGUE
 from schemas.losses import GroupBeyond, LevelBeyond, LossOfStart, TopicLoss
+from schemas.repair import RepairProposal, RepairStep
 from schemas.replicas import Group, GroupCopy, Lacked, LackedQueue, LackedRange, Pair, Relation
-from schemas.rows import AuditOutcome, Finding, FurthestRun, Row
+from schemas.rows import AuditOutcome, Finding, FurthestRun
+from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.wording.gaps import gap_rows, gap_text
 from store_io.wording.refusals import refusal_row
 
@@ -76,7 +78,8 @@ def damaged() -> AuditOutcome:
         20,
         True,
         verdict=f"RocketMQ 4.9.8 would start, cut the CommitLog at 1124 and lose 12 messages of {HOSTILE}",
-        plan={**_plan("hurt", truncate_at=1124, lost=12), "repair": proposed(6)},
+        plan=_plan("hurt", truncate_at=1124, lost=12),
+        repairs=proposed(6),
         findings=findings,
         findings_dropped={"queue_entry_wrong": 5},
         counts={"loss": 1, "rebuildable": 25, "note": 1},
@@ -113,21 +116,16 @@ def damaged() -> AuditOutcome:
     )
 
 
-def proposed(by_broker: int = 18, **more: Any) -> Row:
-    """plan.json's section `repair` of a store with 18 messages, of which policy broker keeps so many. more: of both policies."""
-    return {"broker": worked_out(**{"messages_after": by_broker, **more}), "salvage": worked_out(**more)}
+def proposed(by_broker: int = 18, **more: Any) -> tuple[RepairProposal, RepairProposal]:
+    """What a repair that goes by each policy would do."""
+    return worked_out(BROKER, **{"messages_after": by_broker, **more}), worked_out(SALVAGE, **more)
 
 
-def worked_out(**more: Any) -> Row:
-    """A policy's part of plan.json's section `repair`, of a repair that goes."""
-    step = {"number": 2, "action": "rebuild_queue", "file": "consumequeue/t/0", "start": None, "end": None, "reason": "r"}
-    copy = {**step, "number": 1, "action": "copy", "file": "", "kept": {"files": 2}, "lost": {}}
-    base: Row = {
-        "refused": None, "worked_out": True, "options": [], "messages_before": 18, "messages_after": 18, "healed": 0, "risk": 0.0,
-        "risk_left": 0.0, "config_left": "", "lost": {"messages": 0, "bytes": 0}, "given_up": 0, "config": [], "unserved": 0,
-        "steps": [copy, {**step, "kept": {"entries": 2}, "lost": {}}],
-    }  # fmt: skip
-    return base | more
+def worked_out(policy: str, **more: Any) -> RepairProposal:
+    """What a repair by the policy would do, one that goes."""
+    copied = RepairStep("copy", "", reason="r", kept={"files": 2})
+    steps = copied, RepairStep("rebuild_queue", "consumequeue/t/0", reason="r", kept={"entries": 2})
+    return RepairProposal(**{"policy": policy, "messages_before": 18, "messages_after": 18, "steps": steps, **more})
 
 
 def lacking(outcome: AuditOutcome) -> AuditOutcome:
@@ -251,7 +249,7 @@ def refused() -> AuditOutcome:
     outcome.refusal = Refusal(RefusalKind.FILE_NAME, "commitlog/x.swp")
     unknown = dict.fromkeys(("start_segment", "stop_reason", "min_phy_offset", "truncate_at"))
     outcome.plan["broker"] = {"starts": False, **refusal_row(outcome.refusal), "exit": "clean", **unknown}
-    outcome.plan["repair"] = {"broker": worked_out(messages_after=6), "salvage": worked_out(messages_after=9)}
+    outcome.repairs = worked_out(BROKER, messages_after=6), worked_out(SALVAGE, messages_after=9)
     outcome.findings = [
         _found(
             "file_unrecognised", "commitlog/x.swp", "rebuildable", "a name that stops the broker", next=Advice(Step.REMOVE_FILE)

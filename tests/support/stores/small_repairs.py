@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from schemas.repair import DonorReport
 from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.repair_audit import Audited, audit_copy
 from store_io.repair.repair_plan import SALVAGE
@@ -33,18 +33,18 @@ def lost(root: Path, conf: str, target: Path, policy: str = "salvage", donor: Pa
     """(places of the messages that the repaired queue leads to, what it serves)."""
     more = {"donor": StoreLocation(str(donor))} if donor is not None else {}
     outcome = repaired(root, target, plan_of(root, "5.3.3", conf), policy, **more)
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     served = Served(target, SIZES.segment)
     return {phy for _, phy, _ in served.messages.values()}, served
 
 
-def donor_told(root: Path, conf: str, target: Path, donor: Path) -> dict[str, Any]:
+def donor_told(root: Path, conf: str, target: Path, donor: Path) -> DonorReport:
     plan, more = plan_of(root, "5.3.3", conf), {"donor": StoreLocation(str(donor))}
     dry = previewed(root, target, plan, "salvage", **more)
     outcome = repaired(root, target, plan, "salvage", **more)
     assert outcome.exit_code == 0 and numbers_of(dry) == outcome.report
-    told: dict[str, Any] = outcome.report["donor"]
-    return told
+    assert outcome.report.donor is not None
+    return outcome.report.donor
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemas import commitlog_layout
+from schemas.repair import ConfigFile, FormLeft
 from schemas.rows import FROM_LOG, Row
 from store_io.base.wording import count_text
 from store_io.broker.settings.config_rules import (
@@ -60,7 +61,7 @@ class ConfigChange:
     taken_from: the forms that give entries, and `FROM_LOG`; form: the one that was taken.
     entries: how many it has then.
     added: names that no form had.
-    not_kept: what forms show and the new file lacks, rows.
+    not_kept: what forms show and the new file lacks.
     unproven: what could not be found out, a clause.
     emptied: the table begins empty, as was asked for.
     keeps_backup: the .bak stays, as a start can take it.
@@ -75,7 +76,7 @@ class ConfigChange:
     added: list[str] = field(default_factory=list)
     unproven: str = ""
     form: Form | None = None
-    not_kept: list[Row] = field(default_factory=list)
+    not_kept: list[FormLeft] = field(default_factory=list)
     left_out: bool = False
     emptied: bool = False
     keeps_backup: bool = False
@@ -84,20 +85,18 @@ class ConfigChange:
     @property
     def lost(self) -> int:
         """Return how many entries a form shows of a table that begins empty."""
-        return max((row["count"] for row in self.not_kept), default=0) if self.emptied else 0
+        return max((form.count for form in self.not_kept), default=0) if self.emptied else 0
 
     @property
-    def row(self) -> Row:
-        """Return the change as a row of NEW.repair.json."""
+    def reported(self) -> ConfigFile:
+        """Return the change as the report has it."""
         form = self.form
-        return {
-            "file": self.path, "removed": self.data is None and not self.left_out, "left_out": self.left_out,
-            "emptied": self.emptied, "lost": self.lost, "reason": self.reason, "taken_from": self.taken_from,
-            "time_ms": form.time_ms or None if form is not None else None,
-            "time_from": form.time_from if form is not None else None,
-            "entries": self.entries, "added": self.added[:MOST_NAMES], "added_count": len(self.added),
-            "not_kept": self.not_kept, "unproven": self.unproven,
-        }  # fmt: skip
+        time_ms, time_from = (form.time_ms or None, form.time_from) if form is not None else (None, None)
+        return ConfigFile(
+            self.path, self.data is None and not self.left_out, self.left_out, self.emptied, self.lost, self.reason,
+            tuple(self.taken_from), time_ms, time_from, self.entries, tuple(self.added[:MOST_NAMES]), len(self.added),
+            tuple(self.not_kept), self.unproven,
+        )  # fmt: skip
 
 
 def config_changes(

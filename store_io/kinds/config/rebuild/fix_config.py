@@ -128,14 +128,14 @@ def fix_config(work: Work, audit: Audited) -> Audited:
     if not work.request.fix_config:
         # Where the release does not start a repair by policy broker ends, and says that the option helps.
         if audit.starts:
-            work.config = [change.row for change in _changes(work, audit)]
+            work.config = [change.reported for change in _changes(work, audit)]
         return audit
     changes = _changes(work, audit)
     database = audit.copy[CONFIG].tables.database
     if database and not changes:
         raise StoreError(IN_DATABASE.format(database))
     for change in changes:
-        work.config.append(change.row)
+        work.config.append(change.reported)
         if not change.left_out:
             _write(work, audit, change)
     return audit_changed(work, "the copy") if any(not change.left_out for change in changes) else audit

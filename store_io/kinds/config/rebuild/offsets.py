@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from schemas.rows import QueueKey, Row
+from schemas.repair import BY_DELAY, BY_GROUP, PositionBeyond
+from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.wording import seen
 from store_io.broker.settings.built_in_topics import is_asked_for
@@ -32,18 +32,18 @@ _INTEGER = re.compile(r"-?[0-9]{1,19}")
 class ConfigRepair(KindRepair):
     """Offsets in config/. Its other files are written by `fix_config`, before a start is looked at."""
 
-    def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[Row]:
+    def offsets_beyond(self, work: Work, final: Audited, ends: Mapping[QueueKey, int], log_end: int) -> Iterator[PositionBeyond]:
         config = final.copy[CONFIG].tables
         for row in groups_beyond(config, ends):
             place = f"{row.offset} of {seen(row.topic)} queue {row.queue_id}"
             sentence = f"group {seen(row.group)} is at {place}, which ends at {row.new_max}"
-            yield {"kind": "group", **asdict(row), "sentence": sentence}
+            yield PositionBeyond(BY_GROUP, sentence, row.group, row.topic, row.queue_id, offset=row.offset, new_max=row.new_max)
         for level in delays_beyond(config, ends):
             sentence = f"delay level {level.level} is at {level.offset}, its queue ends at {level.new_max}"
-            yield {"kind": "delay", **asdict(level), "sentence": sentence}
+            yield PositionBeyond(BY_DELAY, sentence, level=level.level, offset=level.offset, new_max=level.new_max)
 
-    def set_back(self, work: Work, final: Audited, rows: Sequence[Row]) -> dict[str, int]:
-        return set_back(work.writer, work.source, final.copy[CONFIG].tables, rows)
+    def set_back(self, work: Work, final: Audited, beyond: Sequence[PositionBeyond]) -> dict[str, int]:
+        return set_back(work.writer, work.source, final.copy[CONFIG].tables, beyond)
 
 
 def unknown_topics(final: Audited, ends: Mapping[QueueKey, int]) -> list[str]:
@@ -53,12 +53,12 @@ def unknown_topics(final: Audited, ends: Mapping[QueueKey, int]) -> list[str]:
     return sorted(asked_for - set(config.topics)) if config.topics is not None else []
 
 
-def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, rows: Sequence[Row]) -> dict[str, int]:
+def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, beyond: Sequence[PositionBeyond]) -> dict[str, int]:
     """Set the offsets of groups and delay levels to the ends; return how many in each file. Raises StoreError.
 
     config: what the audit read there, and of which file.
     """
-    groups = [row for row in rows if row["kind"] == "group"]
+    groups = [each for each in beyond if each.kind == BY_GROUP]
     changed: dict[str, int] = {}
     for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
         table = _table(source, config, path) if groups else None
@@ -67,11 +67,11 @@ def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, rows:
         if done:
             writer.put(path, config_text(_as_written(table), config.rules))
             changed[path] = done
-    delays = [row for row in rows if row["kind"] == "delay"]
+    delays = [each for each in beyond if each.kind == BY_DELAY]
     table = _table(source, config, DELAY_OFFSETS) if delays else None
     if table is not None:
-        for row in delays:
-            table.setdefault("offsetTable", {})[str(row["level"])] = row["new_max"]
+        for each in delays:
+            table.setdefault("offsetTable", {})[str(each.level)] = each.new_max
         writer.put(DELAY_OFFSETS, config_text(_as_written(table), config.rules))
         changed[DELAY_OFFSETS] = len(delays)
     return changed
@@ -91,17 +91,17 @@ def _table(source: ByteSource, config: StoreConfig, path: str) -> Any:
         raise StoreError(f"the offsets in {path} cannot be set back: {problem}") from problem
 
 
-def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:
+def _set_groups(table: dict[str, Any], groups: Sequence[PositionBeyond]) -> int:
     """Return how many offsets of the table were set back."""
     changed = 0
-    for row in groups:
-        key, queue = f"{row['topic']}@{row['group']}", str(row["queue_id"])
+    for each in groups:
+        key, queue = f"{each.topic}@{each.group}", str(each.queue_id)
         held = table.get(key)
         if isinstance(held, dict):
-            if queue in held and is_offset(held[queue], row["offset"]):
-                held[queue], changed = row["new_max"], changed + 1
-        elif is_offset(held, row["offset"]):  # an LMQ, which has one queue
-            table[key], changed = row["new_max"], changed + 1
+            if queue in held and is_offset(held[queue], each.offset or 0):
+                held[queue], changed = each.new_max, changed + 1
+        elif is_offset(held, each.offset or 0):  # an LMQ, which has one queue
+            table[key], changed = each.new_max, changed + 1
     return changed
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from schemas.advice import Gap
+from schemas.repair import FormLeft
 from schemas.rows import FROM_FILE, FROM_VERSION, Row
 from store_io.base.errors import FormUnread, StoreError
 from store_io.base.failed_reads import failed_reads, noted_unless
@@ -154,12 +155,12 @@ def _sure_count(form: Form) -> int:
     return form.count if form.before is None else form.before
 
 
-def not_kept(forms: Sequence[Form], written: Mapping[str, Mapping[Any, Any]]) -> list[Row]:
-    """Return rows of the report: entries of each form that the written tables lack, or that cannot be read.
+def not_kept(forms: Sequence[Form], written: Mapping[str, Mapping[Any, Any]]) -> list[FormLeft]:
+    """Return the entries of each form that the written tables lack, or that cannot be read.
 
     Entries that an earlier form shows as well are not named again.
     """
-    found, seen = [], set[str]()
+    found, seen = list[FormLeft](), set[str]()
     for form in forms:
         names, count = list[str](), 0
         for name in _lacking(form, written):
@@ -174,8 +175,7 @@ def not_kept(forms: Sequence[Form], written: Mapping[str, Mapping[Any, Any]]) ->
         names += [*gone, *(f"{sentence} (cannot be read)" for sentence in form.unread)]
         count += form.broken_count - len(form.broken) + len(gone) + len(form.unread)
         if count:
-            times = {"time_ms": form.time_ms or None, "time_from": form.time_from}
-            found.append({"file": form.name, **times, "entries": names[:MOST_NAMES], "count": count})
+            found.append(FormLeft(form.name, form.time_ms or None, form.time_from, tuple(names[:MOST_NAMES]), count))
     return found
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from jobs.installation import ENTRY
 from jobs.report.pages.hand_over_page import HandOver, hand_over_html, hand_over_text, headline, parts, unsaved_lines
+from schemas.repair import FormLeft, GivenUp, PositionBeyond, TimersMade
 from tests.support.handmade import handed
 from tests.support.handmade.samples import HOSTILE
 from tests.support.texts.golden import check
@@ -37,12 +38,13 @@ def test_a_store_without_a_loss_is_green_and_says_so() -> None:
     ):
         assert sentence in text
     assert replace(own, assumed=["it"]).style == "care"
+    lossy = handed.lossy().report
     for more in (
-        {"kept": [{"file": "f", "message": "m"}]},
-        {"moved": [{}]},
-        {"topics_unknown": ["T"]},
-        {"healed": {"records": [{}]}},
-        {"given_up": {"messages": 0, "signs": ["x"]}},
+        {"kept": lossy.kept},
+        {"moved": lossy.moved},
+        {"topics_unknown": ("T",)},
+        {"healed": lossy.healed},
+        {"given_up": GivenUp(signs=("x",))},
     ):
         assert replace(own, report=handed.report(**more)).style == "care"
 
@@ -75,17 +77,14 @@ def test_all_that_is_lost_is_named_or_counted_and_no_name_acts_on_the_terminal()
 
 
 def test_what_cannot_be_sent_again_is_not_promised() -> None:
-    given_up = {"messages": 2, "missing": 2, "cut": 0, "earlier": 0, "signs": []}
-    own = replace(handed.saved(), report=handed.report(given_up=given_up))
+    own = replace(handed.saved(), report=handed.report(given_up=GivenUp(2, 2)))
     (again,) = (part for part in parts(own) if part.key == "again")
     assert not again.to_do and "Nothing from this copy" in again.lines[0]
-    one = {**given_up, "messages": 1, "missing": 1}
-    said = unsaved_lines(replace(own, report=handed.report(given_up=one)))[0]
+    said = unsaved_lines(replace(own, report=handed.report(given_up=GivenUp(1, 1))))[0]
     assert said.startswith("1 message: the copy shows that it was there, and does not hold it. Look for it in another copy")
-    signs = {"messages": 0, "missing": 0, "cut": 0, "earlier": 0, "signs": ["index_entry_beyond_end"]}
-    own = replace(own, report=handed.report(given_up=signs))
+    own = replace(own, report=handed.report(given_up=GivenUp(signs=("index_entry_beyond_end",))))
     assert "how many is not known" in headline(own) and "nothing says how many" in unsaved_lines(own)[0]
-    ahead = replace(own, report=handed.report(offsets=[{"kind": "group", "sentence": "group g is ahead"}]))
+    ahead = replace(own, report=handed.report(offsets=(PositionBeyond("group", "group g is ahead"),)))
     assert "groups would skip new messages" in told(ahead)
 
 
@@ -108,15 +107,15 @@ def test_under_a_new_controller_the_identity_must_go(setting: tuple[str, str], t
 def test_delivered_copies_of_timer_messages_are_not_to_come_twice() -> None:
     again = replace(handed.saved(), files=handed.FILES)
     assert "TIMER_DEQUEUE_MS" not in told(again)
-    timers = {"sentence": "timers: 3 messages wait"}
+    timers = TimersMade(True, 3, 0, "timers: 3 messages wait")
     assert "TIMER_DEQUEUE_MS" in told(replace(again, report=handed.report(timers=timers)))
     assert "TIMER_DEQUEUE_MS" not in told(replace(handed.saved(), report=handed.report(timers=timers)))
 
 
 def test_tables_that_begin_empty_or_are_left_out_are_said_first() -> None:
-    form = {"file": "config/rdb/", "time_ms": 1_700_000_000_000, "time_from": "file", "entries": ["T@g, 0: 5"], "count": 3}
-    row = handed.config_row(emptied=True, lost=3, not_kept=[form])
-    own = replace(handed.saved(), report=handed.report(config=[row], config_written=True))
+    form = FormLeft("config/rdb/", 1_700_000_000_000, "file", ("T@g, 0: 5",), 3)
+    row = handed.config_row(emptied=True, lost=3, not_kept=(form,))
+    own = replace(handed.saved(), report=handed.report(config=(row,), config_written=True))
     assert own.style == "stop" and headline(own).endswith("; tables begin empty: config/consumerOffset.json, 3 entries lost")
     text = told(own)
     assert "config/consumerOffset.json begins empty, by --empty-config: 3 offsets lost" in text
@@ -124,23 +123,23 @@ def test_tables_that_begin_empty_or_are_left_out_are_said_first() -> None:
     assert "config/rdb/: T@g, 0: 5" in text and "and 2 more entries: /new/broker-a.repair.json" in text
     page = "".join(hand_over_html(own))
     assert page.count("c-stop") > "".join(hand_over_html(handed.saved())).count("c-stop") and "offsets lost" in page
-    left = replace(own, report=handed.report(config=[handed.config_row(left_out=True)], config_written=True))
+    left = replace(own, report=handed.report(config=(handed.config_row(left_out=True),), config_written=True))
     assert left.style == "care" and headline(left).startswith(
         "The new store is consistent but for config/consumerOffset.json and holds"
     )
     assert "this copy's file could not be read" in told(left)
-    gone = replace(left, report={**left.report, "config_in_copy": False})
+    gone = replace(left, report=replace(left.report, config_in_copy=False))
     assert "config/ is not in this copy" in told(gone) and "could not be read" not in told(gone)
-    waits = replace(gone, report={**gone.report, "config_written": False})
+    waits = replace(gone, report=replace(gone.report, config_written=False))
     assert headline(waits).startswith("The new store is consistent but for config/ and holds")
-    kept = handed.config_row(taken_from=["config/consumerOffset.json.bak"], not_kept=[form])
-    assert replace(own, report=handed.report(config=[kept], config_written=True)).style == "care"
+    kept = handed.config_row(taken_from=("config/consumerOffset.json.bak",), not_kept=(form,))
+    assert replace(own, report=handed.report(config=(kept,), config_written=True)).style == "care"
 
 
 def test_the_boxes_come_in_the_order_of_the_work() -> None:
     own = replace(
         handed.saved(),
-        report=handed.report(topics_unknown=["T"], config=[handed.config_row()]),
+        report=handed.report(topics_unknown=("T",), config=(handed.config_row(),)),
         with_config="repair x --fix-config",
     )
     order = [part.key for part in parts(own) if part.to_do]
@@ -194,6 +193,7 @@ def test_a_good_start_passes_what_is_to_be_checked() -> None:
     )
     assert "Only if its first number is above the second was something cut" in text
     assert "consumerProgress must show no group beyond the ends" in text and "diskMaxUsedSpaceRatio" in text
-    ahead = handed.report(offsets=[{"sentence": "G is at 9"}])
-    left, back = (told(replace(handed.saved(), report=ahead | more)) for more in ({}, {"offsets_set_back": ["config/c.json"]}))
+    ahead = handed.report(offsets=(PositionBeyond("group", "G is at 9"),))
+    back_again = replace(ahead, offsets_set_back=("config/c.json",))
+    left, back = (told(replace(handed.saved(), report=each)) for each in (ahead, back_again))
     assert "consumerProgress shows no other groups beyond these ends" in left and "must show no group beyond the ends" in back

@@ -13,9 +13,9 @@ from jobs.report.pages.sections_on_outcome import MAX_COMMANDS, Setting, finding
 from jobs.report.texts.finding_words import finding_groups
 from jobs.report.texts.summary_text import summary_text
 from schemas.losses import LevelBeyond, LossOfStart, TopicLoss
+from schemas.repair import RepairProposal, RepairStep
 from schemas.replicas import FirstDifference, Group, GroupCopy, Lacked, LackedQueue, LackedRange, Pair, Relation
 from schemas.rows import DEFAULT, AuditOutcome
-from store_io.repair.proposals import refused_section
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
 
@@ -82,17 +82,13 @@ def to_repair() -> AuditOutcome:
 
 
 def test_the_steps_of_a_repair_by_each_policy() -> None:
-    def step(number: int, action: str, file: str, **more: Any) -> dict[str, Any]:
-        empty = {"start": None, "end": None, "reason": "why <b>", "kept": {}, "lost": {}}
-        return {**empty, "number": number, "action": action, "file": file, **more}
-
     outcome = to_repair()
-    steps = [
-        step(1, "copy", "", kept={"files": 3}),
-        step(2, "rebuild_queue", "consumequeue/<i>/0", start=0, end=1200, kept={"entries": 60}, lost={"positions": 1}),
-    ]
-    salvage = samples.worked_out(messages_before=100, messages_after=99, given_up=1, steps=steps)
-    outcome.plan["repair"] = {"broker": refused_section("no <segment>"), "salvage": salvage}
+    steps = (
+        RepairStep("copy", "", reason="why <b>", kept={"files": 3}),
+        RepairStep("rebuild_queue", "consumequeue/<i>/0", 0, 1200, "why <b>", {"entries": 60}, {"positions": 1}),
+    )
+    salvage = samples.worked_out("salvage", messages_before=100, messages_after=99, given_up=1, steps=steps)
+    outcome.repairs = RepairProposal("broker", "no <segment>"), salvage
     page = page_of(outcome, OFFERED)
     assert page.problems() == []
     assert "The steps by policy broker: no <segment>." in page.text
@@ -104,7 +100,7 @@ def test_the_steps_of_a_repair_by_each_policy() -> None:
 
 def test_no_steps_are_shown_where_no_repair_is_offered() -> None:
     outcome = to_repair()
-    outcome.plan["repair"]["broker"] = refused_section("never shown")
+    outcome.repairs = RepairProposal("broker", "never shown"), outcome.repairs[1]
     assert "never shown" in page_of(outcome, OFFERED).text
     outcome.release_from = DEFAULT
     assert "never shown" not in page_of(outcome, OFFERED).text

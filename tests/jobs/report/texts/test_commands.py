@@ -195,9 +195,9 @@ def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
     outcome.findings = [Finding("epoch_file_damaged", "epochFileCheckpoint", severity="rebuildable")]
     ((_, command),) = repair_commands(outcome, WORDS, "/p")  # of a large store: its plan has no steps of a repair
     assert command.startswith(f"{ENTRY} rescue ")
-    outcome.plan["repair"] = samples.proposed(steps=[{"action": "copy"}])
+    outcome.repairs = samples.proposed(steps=samples.worked_out("broker").steps[:1])
     assert repair_commands(outcome, WORDS, "/p") == [] and repair_withheld(outcome) == "No repair changes what was found here."
-    outcome.plan["repair"]["broker"] = samples.worked_out(options=["--fix-offsets"])
+    outcome.repairs = samples.worked_out("broker", options=("--fix-offsets",)), outcome.repairs[1]
     assert repair_commands(outcome, WORDS, "/p")[0][1].endswith("--policy broker --fix-offsets")
 
 

@@ -22,11 +22,11 @@ from schemas.advice import Advice, Cause, Gap, Lack, NotWhole, Refusal, RefusalK
 from schemas.answer import GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, STARTS_DISPATCH
 from schemas.losses import LossOfStart
+from schemas.repair import ConfigFile, FormLeft, RepairProposal, RepairStep
 from schemas.replicas import NO_GROUP, Group, GroupCopy, Pair, Relation, TableAhead, TableEntry
 from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding
 from store_io.answer import steps as steps_module
 from store_io.answer.answers import answer_of
-from store_io.repair.proposals import refused_section
 from store_io.wording.steps import advice_text, next_text
 from tests.support.handmade import samples
 from tests.support.texts.pages import Page
@@ -65,7 +65,7 @@ def hurt(code: str = "broker_drops_messages", **broker: Any) -> AuditOutcome:
     outcome.plan["steps"].append({"action": "delete", "file": "commitlog/x", "reason": "r"})
     outcome.plan["broker"] |= broker
     if code == "broker_skips_messages":
-        outcome.plan["repair"] = samples.proposed()
+        outcome.repairs = samples.proposed()
     outcome.findings.insert(0, Finding(code, "commitlog/x", severity="loss", count=12, next=SALVAGE))
     return outcome
 
@@ -174,7 +174,7 @@ def test_the_summary_lists_the_steps_before_all_else_and_the_repair_as_one_of_th
 def test_the_repair_that_is_recommended_comes_first_with_its_options() -> None:
     outcome = replace(hurt(), name="hurt")  # its folder's name, in a command
     assert "--policy salvage\n" in summary(outcome) and f"  Repair     {ENTRY} repair " in summary(outcome)
-    outcome.plan["repair"] = samples.proposed(messages_after=19, healed=1, risk=1e-6, options=["--heal", "--fix-config"])
+    outcome.repairs = samples.proposed(messages_after=19, healed=1, risk=1e-6, options=("--heal", "--fix-config"))
     text = re.sub(r"\s+", " ", summary(outcome))
     assert "--policy broker --heal --fix-config " in text
     what = (
@@ -185,10 +185,9 @@ def test_the_repair_that_is_recommended_comes_first_with_its_options() -> None:
 
 def test_what_a_repair_gives_up_is_said_in_numbers_and_in_the_result() -> None:
     outcome = hurt()
-    mended = {"number": 3, "action": "correct_offsets", "file": "config", "kept": {"positions": 4}, "lost": {}}
-    steps = [*samples.worked_out()["steps"], mended]
-    left = [{"file": "config/topics.json", "not_kept": [{"count": 2}]}]
-    outcome.plan["repair"] = samples.proposed(given_up=3, steps=steps, config=left, options=["--fix-offsets"])
+    steps = *samples.worked_out("broker").steps, RepairStep("correct_offsets", "config", kept={"positions": 4})
+    left = (ConfigFile("config/topics.json", not_kept=(FormLeft("config/topics.json.bak", None, None, ("T",), 2),)),)
+    outcome.repairs = samples.proposed(given_up=3, steps=steps, config=left, options=("--fix-offsets",))
     (step,) = (step for step in steps_of(outcome) if step.name == StepName.REPAIR)
     assert step.gives_up == GivesUp(messages=3, offsets=4, entries=2)
     assert step.text.endswith(
@@ -200,14 +199,14 @@ def test_what_a_repair_gives_up_is_said_in_numbers_and_in_the_result() -> None:
 
 def test_where_no_repair_was_worked_out_rescue_does_it() -> None:
     outcome = replace(hurt(), name="hurt")
-    outcome.plan["repair"] = {policy: refused_section("too large", worked_out=False) for policy in ("broker", "salvage")}
+    outcome.repairs = tuple(RepairProposal(policy, "too large", worked_out=False) for policy in ("broker", "salvage"))
     assert f"  Repair     {ENTRY} rescue {WORDS[0]} --release 4.9.8\n" in summary(outcome)
     assert "Work out a repair by each policy: rescue recommends the one that keeps more." in re.sub(r"\s+", " ", summary(outcome))
 
 
 def test_a_large_store_elsewhere_gets_a_rescue_that_names_a_folder_here() -> None:
     outcome = replace(hurt(), name="hurt")
-    outcome.plan["repair"] = {policy: refused_section("too large", worked_out=False) for policy in ("broker", "salvage")}
+    outcome.repairs = tuple(RepairProposal(policy, "too large", worked_out=False) for policy in ("broker", "salvage"))
     text = summary_text(samples.RUN, [outcome], "/out", words=("s3://b/s", "--release", "4.9.8"))
     assert f"  Repair     {ENTRY} rescue s3://b/s --release 4.9.8 --to new\n" in text
 
@@ -227,14 +226,13 @@ def test_what_a_repair_heals_is_not_to_be_looked_at_again() -> None:
     step = CATALOGUE["commitlog_damaged"].next
     outcome.findings = [Finding("commitlog_damaged", "commitlog/0", severity="loss", next=step, message="m")]
     assert HEALS in advice_text(step) and any(HEALS in said for said in texts_of(outcome, StepName.OTHER))
-    for policy in ("broker", "salvage"):
-        outcome.plan["repair"][policy] = samples.worked_out(messages_after=19, healed=1, options=["--heal"])
+    outcome.repairs = samples.proposed(19, messages_after=19, healed=1, options=("--heal",))
     assert not any(HEALS in said for said in texts_of(outcome, StepName.OTHER))
 
 
 def test_where_no_repair_goes_that_is_said() -> None:
     outcome = hurt()
-    outcome.plan["repair"] = {policy: refused_section("There is no end.") for policy in ("broker", "salvage")}
+    outcome.repairs = tuple(RepairProposal(policy, "There is no end.") for policy in ("broker", "salvage"))
     for text in (page_text(outcome), summary(outcome)):
         told = re.sub(r"\s+", " ", text)
         assert "No repair goes: there is no end. The copy is as it was; look for another copy of this broker, and name" in told
@@ -470,7 +468,7 @@ def test_what_a_start_mends_needs_no_repair_and_what_it_leaves_does() -> None:
 
 def test_what_a_repair_leaves_as_it_is_is_said_by_text_and_page() -> None:
     outcome = hurt()
-    outcome.plan["repair"] = samples.proposed(risk_left=1.0, config_left="config/topics.json cannot be read")
+    outcome.repairs = samples.proposed(risk_left=1.0, config_left="config/topics.json cannot be read")
     for text in (summary(outcome), page_text(outcome)):
         said = re.sub(r"\s+", " ", text)
         assert "stay as they are (risks of 1.0e+00 in all, not below 0.0001): decide on repair --heal yourself" in said
@@ -495,8 +493,8 @@ def test_fix_config_is_no_step_where_no_repair_asks_for_it(options: list[str], n
     outcome.findings = [
         Finding("config_table_lost", "config/consumerOffset.json", severity="rebuildable", next=Advice(Step.RESTORE_OR_FIX))
     ]
-    copied = samples.worked_out()["steps"][:1]
-    outcome.plan["repair"] = samples.proposed(options=options, **({} if named else {"steps": copied}))
+    copied = samples.worked_out("broker").steps[:1]
+    outcome.repairs = samples.proposed(options=options, **({} if named else {"steps": copied}))
     (step,) = (said for said in texts_of(outcome, StepName.OTHER) if said.startswith("Restore it from a backup"))
     assert ("--fix-config" in step) == named and (StepName.REPAIR in names_of(outcome)) == named
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from jobs.report.texts.rescue_text import audit_text, choice_text, ways_text
 from schemas.advice import Advice, Step
+from schemas.repair import GivenUp, LeftMessages
 from schemas.rows import AuditOutcome, Comparison, Finding, Row, Start
-from store_io.repair.proposals import refused_section
 from store_io.repair.repair_work import RepairOutcome
 from store_io.repair.ways import Way
 from tests.support.handmade import samples
@@ -31,8 +31,7 @@ def test_another_release_that_would_lose_less_is_named() -> None:
 
 
 def test_the_ways_stand_beside_a_plain_start() -> None:
-    given_up = {"messages": 13, "missing": 1, "cut": 12, "earlier": 0, "signs": []}
-    lost = {"messages": 12, "bytes": 3456}
+    given_up, lost = GivenUp(13, 1, 12), LeftMessages(12, 3456)
     broker = Way("broker", RepairOutcome(0, report(messages_after=6, lost=lost, given_up=given_up)), seconds=61.0)
     ways = [broker, Way("salvage", RepairOutcome(0, report(messages_after=18)), seconds=1.0)]
     rows = {line[:22].strip(): line[22:].split() for line in ways_text(samples.damaged(), ways).splitlines()}
@@ -45,20 +44,20 @@ def test_the_ways_stand_beside_a_plain_start() -> None:
 
 
 def reason(outcome: AuditOutcome, broker: Row, salvage: Row) -> str:
-    outcome.plan["repair"] = {"broker": broker, "salvage": salvage}
+    outcome.repairs = worked_out("broker", **broker), worked_out("salvage", **salvage)
     line, *_ = choice_text(outcome, "", "/new.rescue", False).splitlines()
     return line.removeprefix("  Reason     ")
 
 
 def test_the_reason_says_what_decides_between_the_policies() -> None:
     outcome = samples.damaged()
-    assert reason(outcome, worked_out(messages_after=11), worked_out()).startswith("it keeps 7 more of the messages, also those")
-    assert "both keep the same messages" in reason(outcome, worked_out(), worked_out())
-    assert reason(outcome, worked_out(given_up=3), worked_out(given_up=1)) == "it gives up 2 fewer messages"
-    assert reason(outcome, refused_section("why not"), worked_out()) == "policy broker does not go: why not"
-    healed = reason(outcome, worked_out(healed=1, risk=2e-6), worked_out(healed=1, risk=2e-6))
+    assert reason(outcome, {"messages_after": 11}, {}).startswith("it keeps 7 more of the messages, also those")
+    assert "both keep the same messages" in reason(outcome, {}, {})
+    assert reason(outcome, {"given_up": 3}, {"given_up": 1}) == "it gives up 2 fewer messages"
+    assert reason(outcome, {"refused": "why not"}, {}) == "policy broker does not go: why not"
+    healed = reason(outcome, {"healed": 1, "risk": 2e-6}, {"healed": 1, "risk": 2e-6})
     assert healed.endswith("--heal makes 1 damaged record whole (risk of a wrong change: 2.0e-06)")
-    assert "decide on repair --heal yourself" in reason(outcome, worked_out(risk_left=1.0), worked_out(risk_left=1.0))
+    assert "decide on repair --heal yourself" in reason(outcome, {"risk_left": 1.0}, {"risk_left": 1.0})
 
 
 def test_the_reason_names_a_setting_and_not_damage_where_there_is_none() -> None:
@@ -66,7 +65,7 @@ def test_the_reason_names_a_setting_and_not_damage_where_there_is_none() -> None
     found = Finding("broker_drops_messages", "commitlog/0", severity="loss", actual="dup_info")
     outcome.findings = [found]
     more = "it keeps 7 more of the messages"
-    assert reason(outcome, worked_out(messages_after=11), worked_out()) == more  # the record may be damaged
+    assert reason(outcome, {"messages_after": 11}, {}) == more  # the record may be damaged
     outcome.findings = [replace(found, next=Advice(Step.SWITCH_OFF, ("duplicationEnable",)))]
     with_setting = f"{more}: those that a start with duplicationEnable=true cuts"
-    assert reason(outcome, worked_out(messages_after=11), worked_out()) == with_setting
+    assert reason(outcome, {"messages_after": 11}, {}) == with_setting

@@ -166,8 +166,8 @@ def test_a_repair_adds_lost_topics_alone(release: str, tmp_path: Path) -> None:
     done = repaired(made.root, tmp_path / "new", plan_of(made.root, release, made.broker_conf), fix_config=True)
     table = json.loads((tmp_path / "new" / "config" / "topics.json").read_text())["topicConfigTable"]
     assert table.keys() == {"kept", BUILT_IN, "late"} and table["kept"]["readQueueNums"] == 4
-    (row,) = done.report["config"]
-    assert row["added"] == ["late"] and "guessed" in row["unproven"]
+    (row,) = done.report.config
+    assert row.added == ("late",) and "guessed" in row.unproven
     after = product.audit(tmp_path / "new", release, made.broker_conf)
     assert not after.above_note and about_topics(after).keys() == {"gone"}
 
@@ -175,7 +175,7 @@ def test_a_repair_adds_lost_topics_alone(release: str, tmp_path: Path) -> None:
 def test_a_repair_of_a_sound_table_leaves_it(tmp_path: Path) -> None:
     made = store(tmp_path / "s", {})
     done = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.3.3", made.broker_conf), fix_config=True)
-    assert done.report["config"] == []
+    assert done.report.config == ()
 
 
 def test_groups_that_only_offsets_name_are_a_note(tmp_path: Path) -> None:

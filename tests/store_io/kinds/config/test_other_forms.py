@@ -432,5 +432,5 @@ def test_a_whole_tmp_of_every_table(name: str, newer: bool, tmp_path: Path) -> N
     found = [f for f in audited(made, conf).findings if f.code == LOST_TABLE and f"{name}.tmp" in f.message]
     assert [f.count for f in found] == ([1] if newer else [])
     done = repaired(made.root, tmp_path / "new", plan_of(made.root, RELEASE, conf), fix_config=True)
-    taken = {row["file"]: row["taken_from"][0] for row in done.report["config"]}
+    taken = {row.file: row.taken_from[0] for row in done.report.config}
     assert taken[f"config/{name}"] == f"config/{name}{'.tmp' if newer else '.bak'}"

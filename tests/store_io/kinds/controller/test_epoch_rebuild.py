@@ -19,12 +19,12 @@ from tests.support.stores.replica import epoch_text, replica
 def mended(store: Store, target: Path, policy: str = "broker") -> tuple[bytes | None, list[str]]:
     """(the new store's epoch file, the actions on it). The new store starts, and its audit finds nothing."""
     outcome = repaired(store.root, target, plan_of(store.root, store.release, store.broker_conf), policy)
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     audit = product.audit(target, store.release, store.broker_conf)
     assert audit.broker is not None and audit.broker["starts"] and not audit.above_note
     assert audit.broker["lost"]["messages"] == 0 and audit.broker["controller"]["election"]["recorded"]
     file = target / "epochFileCheckpoint"
-    steps = [step["action"] for step in outcome.report["steps"] if step["file"].startswith("epochFile")]
+    steps = [step.action for step in outcome.report.steps if step.file.startswith("epochFile")]
     return file.read_bytes() if file.exists() else None, steps
 
 

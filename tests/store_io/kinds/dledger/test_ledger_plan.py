@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from store_io.base.errors import StoreError
-from tests.support.answers.repaired import numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.answers.repaired import plan_of, plan_with_steps, previewed, repaired
 from tests.support.stores import dledger_stores
 from tests.support.stores.builders import decode
 from tests.support.stores.dledger_stores import FOLDER, HEADER, SIZES, UNIT, LedgerStore, build
@@ -43,14 +43,14 @@ def mended(store: LedgerStore, policy: str) -> tuple[list[int], list[int]]:
     target = store.root.with_name("new")
     told = previewed(store.root, target, plan, policy)
     done = repaired(store.root, target, plan, policy)
-    assert (done.exit_code, done.report["problems"]) == (0, [])
-    assert numbers(told)["steps"] == done.report["steps"]
-    for row in done.report["bridges"]:
-        assert row["phy_offset"] == int(Path(row["file"]).name) + row["start"]
+    assert (done.exit_code, done.report.problems) == (0, ())
+    assert told.report.steps == done.report.steps
+    for row in done.report.bridges:
+        assert row.phy_offset == int(Path(row.file).name) + row.start
     entries, own = log_of(target)
     last = entries[-1][0]
     assert (target / FOLDER / "checkpoint").read_text() == f"committedIndex={last}\nendIndex={last}\n"
-    assert not (target / "abort").exists() and done.report["messages_after"] == len(own)
+    assert not (target / "abort").exists() and done.report.messages_after == len(own)
     return [index for index, _, _ in entries], own
 
 
@@ -135,5 +135,5 @@ def test_the_older_part_of_a_mixed_store_stays(tmp_path: Path) -> None:
 def mended_mixed(store: LedgerStore) -> list[int]:
     target = store.root.with_name("new")
     done = repaired(store.root, target, plan_of(store.root, store.release, store.broker_conf), "salvage")
-    assert (done.exit_code, done.report["problems"]) == (0, [])
+    assert (done.exit_code, done.report.problems) == (0, ())
     return log_of(target)[1]

@@ -54,7 +54,7 @@ def test_a_database_that_ends_early_gets_the_entries_of_the_files(tmp_path: Path
     conf = store.plain.broker_conf + TWICE
     (store.root / "abort").touch()
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.4.0", conf), "salvage")
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     assert rows(tmp_path / "new") == expected(store) and files(tmp_path / "new") == files(store.root)
     audit = product.audit(tmp_path / "new", "5.4.0", conf)
     assert audit.above_note == [] and not audit.incomplete
@@ -65,8 +65,8 @@ def test_a_queue_whose_files_are_gone_gets_them_and_the_database_stays(tmp_path:
     conf, whole = store.plain.broker_conf + TWICE + READS, files(store.root)
     remove(store.root / "consumequeue" / "Topic0" / "1")
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.4.0", conf), "salvage")
-    assert outcome.exit_code == 0 and outcome.report["database"] is None, outcome.report["problems"]
-    assert [row["folder"] for row in outcome.report["queues"]] == ["consumequeue/Topic0/1"]
+    assert outcome.exit_code == 0 and outcome.report.database is None, outcome.report.problems
+    assert [row.folder for row in outcome.report.queues] == ["consumequeue/Topic0/1"]
     assert files(tmp_path / "new") == whole
 
 
@@ -84,7 +84,7 @@ def test_light_queues_are_made_in_both_kinds_or_in_rocksdb_alone(release: str, t
     before = files(store.root)
     store.write()
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, release, conf), "salvage")
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     assert (
         light and {entry_key(*key): entry_value(*value) for key, value in light.items()}.items() <= rows(tmp_path / "new").items()
     )
@@ -100,7 +100,7 @@ def test_light_queues_that_are_in_rocksdb_alone_are_made_where_the_database_is_g
     conf = store.plain.broker_conf + TWICE + "enableLmq=true\nenableMultiDispatch=true\n"
     assert product.audit(store.root, "5.5.0", conf).above_note == []
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.5.0", conf), "broker")
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     made = {entry_key(*key): entry_value(*value) for key, value in store.entries.items() if key[0].startswith("%LMQ%")}
     assert made and made.items() <= rows(tmp_path / "new").items()
-    assert {"%LMQ%a": 20, "%LMQ%b": 20}.items() <= {row["topic"]: row["entries"] for row in outcome.report["queues"]}.items()
+    assert {"%LMQ%a": 20, "%LMQ%b": 20}.items() <= {row.topic: row.entries for row in outcome.report.queues}.items()

@@ -61,4 +61,4 @@ def test_numbers_of_missing_messages_lead_to_the_next_one_and_those_of_a_batch_a
     (fill,) = plan.fills
     assert (fill.start, fill.end) == (7, 9)
     assert struct.unpack(">qiqq", fill.entry) == (4095, ANSWER_SIZE, 0, 3)
-    assert [(row["first"], row["end"]) for row in plan.answered] == [(7, 9)] and not plan.moved and not plan.unserved
+    assert [(part.first, part.end) for part in plan.answered] == [(7, 9)] and not plan.moved and not plan.unserved

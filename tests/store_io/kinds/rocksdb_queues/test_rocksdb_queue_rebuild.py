@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.answers import product
-from tests.support.answers.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.answers.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired, written
 from tests.support.damage import flip_in
 from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.rocksdb_stores import (
@@ -55,19 +55,19 @@ def test_entries_of_the_messages_that_stay(policy: str, tmp_path: Path) -> None:
     planned = plan_with_steps if policy == "salvage" else lambda root, release, conf, _: plan_of(root, release, conf)
     plan = planned(store.root, "5.3.3", store.broker_conf, policy)
     outcome = repaired(store.root, target, plan, policy)
-    assert outcome.exit_code == 0 and outcome.report["steps_from"] == ("plan" if policy == "salvage" else "copy")
-    assert faults("repair", json.dumps(outcome.report | {"made_at": "2026-01-01 00:00:00"})) == []
+    assert outcome.exit_code == 0 and outcome.report.steps_from == ("plan" if policy == "salvage" else "copy")
+    assert faults("repair", json.dumps(written(outcome.report))) == []
     assert content(store.root) == before
-    found, made = rows(target), outcome.report["database"]
+    found, made = rows(target), outcome.report.database
     gone = {r.at for r in store.records if r.at >= bad.at} if policy == "broker" else {bad.at}
     answered = {entry_key(bad.topic, bad.queue_id, bad.queue_offset)} if policy == "salvage" else set()
     assert {key: value for key, value in found.items() if key not in answered} == expected_rows(store, gone)
-    assert found.keys() >= answered and made["entries"] == len(found)
-    step = next(row for row in outcome.report["steps"] if row["action"] == "rebuild_database")
-    assert step["sha256"] == made["sha256"] and step["kept"] == {"entries": len(found), "queues": 4}
-    assert step["lost"] == ({"positions": 1} if policy == "salvage" else {})
+    assert found.keys() >= answered and made is not None and made.entries == len(found)
+    step = next(row for row in outcome.report.steps if row.action == "rebuild_database")
+    assert step.sha256 == made.sha256 and step.kept == {"entries": len(found), "queues": 4}
+    assert step.lost == ({"positions": 1} if policy == "salvage" else {})
     queues = {(r.topic, r.queue_id): (r.at, r.queue_offset) for r in store.records if r.at not in gone}
-    mark = {offset_key("CHECKPOINT_TOPIC", 0, b"max"): (outcome.report["log_end"],)}
+    mark = {offset_key("CHECKPOINT_TOPIC", 0, b"max"): (outcome.report.log_end,)}
     assert ends(target, b"max") == {offset_key(*key, b"max"): end for key, end in queues.items()} | mark
     assert {end[1] for end in ends(target, b"min").values()} == {0}
     audit = product.audit(target, "5.3.3", store.broker_conf)
@@ -81,8 +81,8 @@ def test_inner_batches_have_one_entry_each_and_their_other_numbers_none(tmp_path
     plan = plan_of(store.root, "5.4.0", store.broker_conf)
     dry = previewed(store.root, tmp_path / "new", plan, "salvage")
     outcome = repaired(store.root, tmp_path / "new", plan, "salvage")
-    assert outcome.exit_code == 0 and numbers(dry) == outcome.report, outcome.report["problems"]
-    assert rows(tmp_path / "new") == expected_rows(store, set()) and not outcome.report["answered"]
+    assert outcome.exit_code == 0 and numbers(dry) == outcome.report, outcome.report.problems
+    assert rows(tmp_path / "new") == expected_rows(store, set()) and not outcome.report.answered
     assert ends(tmp_path / "new", b"max")[offset_key("Batch", 0, b"max")][1] == 51
     audit = product.audit(tmp_path / "new", "5.4.0", store.broker_conf)
     assert not audit.above_note  # not even that the search for the minimum passes over messages
@@ -97,7 +97,7 @@ def test_names_of_topics_are_keys_and_never_paths(tmp_path: Path) -> None:
     conf = store.broker_conf + "storeType=defaultRocksDB\n"
     before = content(tmp_path)
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", conf), "salvage")
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     assert {key[5:-14] for key in rows(tmp_path / "new")} == {b"../../up", b"a/b", b"/tmp/root", b"\x1b[31m"}
     assert {name: digest for name, digest in content(tmp_path).items() if name.partition("/")[0] != "new"} == before
 
@@ -112,7 +112,7 @@ def test_a_database_over_which_no_start_ends_goes(damage: str, tmp_path: Path) -
     if damage == "does not open":
         next((store.root / "consumequeue").glob("MANIFEST-*")).write_bytes(b"nonsense")
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.5.0", store.broker_conf), "broker")
-    assert outcome.exit_code == 0 and outcome.report["unblocked"], outcome.report["problems"]
+    assert outcome.exit_code == 0 and outcome.report.unblocked, outcome.report.problems
     assert rows(tmp_path / "new") == expected_rows(store, set())
     assert (tmp_path / "new" / "consumequeue" / "Topic0").is_dir()
     assert not list((tmp_path / "new").glob("consumequeue_rocksdb/*"))
@@ -131,7 +131,7 @@ def test_a_database_beside_queues_in_files_is_copied_or_left_out_where_the_log_c
     else:
         (store.root / "checkpoint").unlink()
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", store.broker_conf + DOUBLE), "salvage")
-    assert outcome.exit_code == 0 and outcome.report["database"] is None, outcome.report["problems"]
+    assert outcome.exit_code == 0 and outcome.report.database is None, outcome.report.problems
     names = {file.name for file in (database.root / "consumequeue").iterdir()}
     left = {file.name for file in (tmp_path / "new" / "consumequeue").iterdir()}
     assert left == {"Topic"} | (set() if cut else names)
@@ -142,10 +142,10 @@ def test_an_added_segment_has_an_entry_that_leads_a_start_to_it(tmp_path: Path) 
     store = keyed_store(tmp_path / "store", "5.4.0").write()
     conf = store.broker_conf + "forceVerifyPropCRC=true\n"
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.4.0", conf), "salvage")
-    assert outcome.exit_code == 0 and outcome.report["bridges"], outcome.report["problems"]
-    bridge = outcome.report["bridges"][-1]["phy_offset"]
+    assert outcome.exit_code == 0 and outcome.report.bridges, outcome.report.problems
+    bridge = outcome.report.bridges[-1].phy_offset
     own = expected_rows(store, set())
     (added,) = rows(tmp_path / "new").items() - own.items()
     assert added[0] == entry_key("STORE_AUDIT_BRIDGE", 0, 0) and struct.unpack(">q", added[1][:8]) == (bridge,)
     audit = product.audit(tmp_path / "new", "5.4.0", conf)
-    assert audit.broker is not None and audit.broker["truncate_at"] == outcome.report["log_end"] and not audit.above_note
+    assert audit.broker is not None and audit.broker["truncate_at"] == outcome.report.log_end and not audit.above_note

@@ -13,7 +13,7 @@ import pytest
 
 from store_io.kinds.rocksdb_tables import table_rebuild_tasks
 from tests.support import damage
-from tests.support.answers.repaired import content, numbers, plan_of, previewed, repaired
+from tests.support.answers.repaired import content, numbers, plan_of, previewed, repaired, written
 from tests.support.stores import dledger_stores
 from tests.support.stores.builders import Record
 from tests.support.stores.rocksdb_stores import read_database, write_database
@@ -74,16 +74,17 @@ def test_all_three_tables(tmp_path: Path) -> None:
     before, target, plan = content(made.root), tmp_path / "new", plan_of(made.root, "5.4.0", made.conf)
     dry = previewed(made.root, target, plan, "salvage")
     outcome = repaired(made.root, target, plan, "salvage")
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     assert numbers(dry) == outcome.report and content(made.root) == before
-    assert faults("repair", json.dumps(outcome.report | {"made_at": "2026-01-01 00:00:00"})) == []
+    assert faults("repair", json.dumps(written(outcome.report))) == []
     wanted, found = expected(made.records, {at_of(known): 4}), tables(target)
     del wanted["trans"][given_up]
     assert found == wanted | {"timer": timers}
-    step = next(row for row in outcome.report["steps"] if row["action"] == "rebuild_tables")
-    row, names = outcome.report["tables"], {"default": "index", "timer": "timers", "trans": "transactions"}
-    assert step["sha256"] == row["sha256"] and step["kept"] == {"entries": sum(map(len, found.values()))}
-    assert {name: row[names[name]] for name in found} == {name: len(pairs) for name, pairs in found.items()}
+    step = next(row for row in outcome.report.steps if row.action == "rebuild_tables")
+    row = outcome.report.tables
+    assert row is not None
+    assert step.sha256 == row.sha256 and step.kept == {"entries": sum(map(len, found.values()))}
+    assert [row.index, row.timers, row.transactions] == [len(found[name]) for name in ("default", "timer", "trans")]
     assert not [name for name in content(target) if ".entries" in name]
 
 
@@ -96,7 +97,7 @@ def test_a_cut_takes_entries_along_and_opens_transactions_again(tmp_path: Path) 
     end = half.at + half.size
     damage.overwrite(path, end, bytes(path.stat().st_size - end))
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.4.0", made.conf), "broker")
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     found = tables(tmp_path / "new")
     assert found == expected(kept) and half_pair(half)[0] in found["trans"]
 
@@ -110,5 +111,5 @@ def test_beside_a_dledger_log(policy: str, tmp_path: Path) -> None:
     write_database(store.root / "rocksdbstore", {"default": [*pairs, *mark], "timer": [], "trans": []})
     plan = plan_of(store.root, "5.5.0", store.broker_conf + "indexRocksDBEnable=true\n")
     outcome = repaired(store.root, tmp_path / "new", plan, policy)
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     assert tables(tmp_path / "new")["default"] == expected(records)["default"]

@@ -101,8 +101,8 @@ def test_each_message_that_is_not_delivered_gets_a_unit(
     assert outcome.exit_code == 0 and content(made.root) == before
     cut = policy == "broker" and plan.broker["truncate_at"] == made.copies[2].at  # else the release does not look so far back
     lost = waiting or (8 if cut else 5)  # a cut takes four copies, a bridge one
-    assert outcome.report["timers"]["waiting"] == lost and outcome.report["timers"]["overdue"] == lost - 4
-    steps = [(step["action"], step["kept"]) for step in outcome.report["steps"] if step["action"] == "rebuild_timers"]
+    assert outcome.report.timers.waiting == lost and outcome.report.timers.overdue == lost - 4
+    steps = [(step.action, step.kept) for step in outcome.report.steps if step.action == "rebuild_timers"]
     assert steps == [("rebuild_timers", {"messages": lost}), ("rebuild_timers", {}), ("rebuild_timers", {})]
     audit = product.audit(new, release, made.conf)
     assert not audit.above_note and audit.broker is not None
@@ -120,7 +120,7 @@ def test_a_dry_run_says_the_same(tmp_path: Path) -> None:
     plan = plan_of(made.root, "5.3.3", made.conf)
     dry = previewed(made.root, tmp_path / "new", plan)
     done = repaired(made.root, tmp_path / "new", plan)
-    assert done.exit_code == 0 and done.report["timers"]["rebuilt"]
+    assert done.exit_code == 0 and done.report.timers.rebuilt
     told = numbers(dry)
     assert told == done.report
 
@@ -130,7 +130,7 @@ def test_timer_files_that_fit_stay(clean: bool, tmp_path: Path) -> None:
     made = timer_store(tmp_path / "store", clean=clean)
     shutil.rmtree(made.root / "consumequeue" / "other")
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.3.3", made.conf))
-    assert outcome.exit_code == 0 and outcome.report["timers"] is None
+    assert outcome.exit_code == 0 and outcome.report.timers is None
     after = content(tmp_path / "new")
     assert {path: after[path] for path in after if path.startswith(("timer", "config/timer"))} == {
         path: digest for path, digest in content(made.root).items() if path.startswith(("timer", "config/timer"))
@@ -143,7 +143,7 @@ def test_the_last_unit_leads_to_the_last_message_of_the_queue(tmp_path: Path) ->
     no_file(*FILES)(made)
     new = tmp_path / "new"
     outcome = repaired(made.root, new, plan_of(made.root, "5.3.3", made.conf))
-    assert outcome.exit_code == 0 and outcome.report["timers"]["waiting"] == 0
+    assert outcome.exit_code == 0 and outcome.report.timers.waiting == 0
     files = Made(new, made.timers.file_bytes)
     assert struct.unpack_from(">iqiqiqii", files.log)[2] == 9 and files.delivered_from(new, int(time.time() * 1000)) == []
     audit = product.audit(new, "5.3.3", made.conf)
@@ -156,7 +156,7 @@ def test_snapshots_of_the_wheel_go(tmp_path: Path) -> None:
     conf = f"{made.conf}timerWheelSnapshotFlush=true\n"
     (made.root / "timerwheel.52").write_bytes(bytes(SLOTS * 32))
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.4.0", conf))
-    assert outcome.exit_code == 0 and outcome.report["timers"]["waiting"] == 4
+    assert outcome.exit_code == 0 and outcome.report.timers.waiting == 4
     assert not (tmp_path / "new" / "timerwheel.52").exists()
     assert not product.audit(tmp_path / "new", "5.4.0", conf).above_note
 
@@ -168,13 +168,13 @@ def test_too_many_to_be_held_together_are_found_by_tasks(tmp_path: Path, monkeyp
     monkeypatch.setattr(timer_kind, "MAX_TIMERS", 10)
     monkeypatch.setattr(waiting_timers, "TOGETHER", 20)
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.3.3", made.conf))
-    assert outcome.exit_code == 0 and outcome.report["timers"]["waiting"] == 30
+    assert outcome.exit_code == 0 and outcome.report.timers.waiting == 30
     bodies = Made(tmp_path / "new", made.timers.file_bytes).delivered_from(tmp_path / "new", int(time.time() * 1000))
     assert len(set(bodies)) == len(bodies) == 30
     monkeypatch.setattr(waiting_timers, "MOST_WAITING", 29)
     outcome = repaired(made.root, tmp_path / "other", plan_of(made.root, "5.3.3", made.conf))
-    assert outcome.exit_code == 0 and not outcome.report["timers"]["rebuilt"]
-    assert "30 messages of rmq_sys_wheel_timer would have to wait" in outcome.report["timers"]["sentence"]
+    assert outcome.exit_code == 0 and not outcome.report.timers.rebuilt
+    assert "30 messages of rmq_sys_wheel_timer would have to wait" in outcome.report.timers.sentence
 
 
 def test_a_log_without_room_for_a_unit_is_said(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_log_without_room_for_a_unit_is_said(tmp_path: Path) -> None:
     no_file(*FILES)(made)
     conf = f"{made.store.broker_conf}mappedFileSizeTimerLog=60\n"
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.3.3", conf))
-    assert outcome.exit_code == 0 and "has no room for a unit" in outcome.report["timers"]["sentence"]
+    assert outcome.exit_code == 0 and "has no room for a unit" in outcome.report.timers.sentence
 
 
 @pytest.mark.parametrize("damage", ["entry", "database", "none, killed"])
@@ -197,7 +197,7 @@ def test_timers_in_rocksdb_that_do_not_fit_get_units(damage: str, tmp_path: Path
     made.write()
     new = tmp_path / "new"
     outcome = repaired(made.root, new, plan_with_steps(made.root, "5.4.0", made.conf, "broker"))
-    assert outcome.exit_code == 0 and outcome.report["timers"]["waiting"] == 4 and not (new / "rocksdbstore").exists()
+    assert outcome.exit_code == 0 and outcome.report.timers.waiting == 4 and not (new / "rocksdbstore").exists()
     audit = product.audit(new, "5.4.0", made.conf)
     assert not audit.above_note and audit.outcome.timers.fates.waiting.messages == 4
     files = Made(new, made.timers.timers.file_bytes)
@@ -217,7 +217,7 @@ def test_what_is_left_out_with_timers_is_said(others: dict[str, list[tuple[bytes
     made.entries.pop(max(made.entries))
     write_database(made.root / "rocksdbstore", {"timer": made.pairs(), **others})
     outcome = repaired(made.root, tmp_path / "new", plan_with_steps(made.root, "5.4.0", made.conf, "broker"))
-    (reason,) = (step["reason"] for step in outcome.report["steps"] if step["file"] == "rocksdbstore")
+    (reason,) = (step.reason for step in outcome.report.steps if step.file == "rocksdbstore")
     assert reason.endswith(said)
 
 
@@ -225,6 +225,6 @@ def test_timers_in_rocksdb_that_fit_stay(tmp_path: Path) -> None:
     made = keyed_timers(tmp_path / "store").write()
     shutil.rmtree(made.root / "consumequeue" / "other")
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.4.0", made.conf))
-    assert outcome.exit_code == 0 and outcome.report["timers"] is None
+    assert outcome.exit_code == 0 and outcome.report.timers is None
     assert (tmp_path / "new" / "rocksdbstore" / "CURRENT").exists()
     assert product.audit(tmp_path / "new", "5.4.0", made.conf).outcome.timers.fates.waiting.messages == 4

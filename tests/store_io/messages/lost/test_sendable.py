@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from store_io.messages.lost.segment_loss import COPY_STAYS, PASSED, SPARED, UNSURE, Spared
-from store_io.messages.lost.sendable import COLUMNS, NOT_SENT, sendable
+from store_io.messages.lost.sendable import COLUMNS, NOT_SENT, StoredMessage, sendable
 from store_io.messages.redaction import Redaction
 
 PLAIN = Redaction("none", b"")
@@ -26,7 +26,7 @@ REAL = [("REAL_TOPIC", "orders"), ("REAL_QID", "2")]
 
 
 def line(redaction: Redaction = PLAIN, **changed: Any) -> dict[str, Any]:
-    return dict(json.loads(json.dumps(sendable({**ROW, **changed}, redaction), allow_nan=False)))
+    return dict(json.loads(json.dumps(vars(sendable(StoredMessage(**{**ROW, **changed}), redaction)), allow_nan=False)))
 
 
 def test_what_is_sent_again_is_what_was_sent() -> None:
@@ -100,9 +100,9 @@ def test_nothing_that_is_hidden_is_in_the_line_and_nobody_sends_it(mode: str) ->
 def test_what_is_spared_says_why_and_is_not_sent() -> None:
     spared = Spared(np.array([100, 200]), np.array([COPY_STAYS, PASSED], np.int8), 300)
     waits = {**ROW, "topic": DELAY, "properties": REAL}
-    found = [sendable({**waits, "phy_offset": at}, PLAIN, spared)["why_not"] for at in (100, 150, 200, 300)]
+    found = [sendable(StoredMessage(**{**waits, "phy_offset": at}), PLAIN, spared).why_not for at in (100, 150, 200, 300)]
     assert found == [SPARED[COPY_STAYS], None, SPARED[PASSED], UNSURE]
-    assert sendable({**ROW, "phy_offset": 300}, PLAIN, spared)["why_not"] is None
+    assert sendable(StoredMessage(**{**ROW, "phy_offset": 300}), PLAIN, spared).why_not is None
 
 
 def test_no_name_of_a_property_is_a_name_of_the_line() -> None:
@@ -122,5 +122,5 @@ TEXTS = some.text(max_size=8)
 )
 def test_any_values_give_a_line_of_plain_text(topic: str, pairs: list[Any], time: int, body: bytes | None) -> None:
     row = {**ROW, "topic": topic, "properties": pairs, "born_time_ms": time, "store_time_ms": time, "body": body}
-    text = json.dumps(sendable(row, PLAIN), allow_nan=False)
+    text = json.dumps(vars(sendable(StoredMessage(**row), PLAIN)), allow_nan=False)
     assert text.isascii() and "\n" not in text and "\x1b" not in text and set(COLUMNS) == set(ROW)

@@ -38,7 +38,7 @@ def repaired(
 
     request = RepairRequest("store", StoreLocation(str(root)), str(target), plan, policy, **more)
     done = work_out(request, run, str(target.parent)) if dry else repair(request, run)
-    assert done.exit_code == 0, done.report["problems"]
+    assert done.exit_code == 0, done.report.problems
     return ran, done.report
 
 
@@ -59,13 +59,13 @@ def test_a_rebuild_makes_the_same_of_it_as_of_the_segments(
     ran, report = repaired(root, plan, tmp_path / "kept", policy)
     assert kept_of(ran) and all(kept_of(ran))
     dry, said = repaired(root, plan, tmp_path / "dry", policy, dry=True)
-    assert kept_of(dry) == kept_of(ran) and said["steps"] == report["steps"]
+    assert kept_of(dry) == kept_of(ran) and said.steps == report.steps
     assert not list(tmp_path.glob(".*")), "nothing of it stays"
     monkeypatch.setattr(repair_store, "ROOM_TO_KEEP", 1 << 60)
     ran, other = repaired(root, plan, tmp_path / "scanned", policy)
     assert not any(isinstance(task, KeepingTask) for task in ran) and not any(kept_of(ran)), "there is too little room"
     assert content(tmp_path / "kept") == content(tmp_path / "scanned")
-    assert report["steps"] == other["steps"] and report["queues"] == other["queues"] and report["index"] == other["index"]
+    assert report.steps == other.steps and report.queues == other.queues and report.index == other.index
 
 
 @pytest.mark.parametrize("write", [0, 1, 2])

@@ -11,7 +11,7 @@ from jobs.report.texts.commands import repair_commands
 from jobs.report.texts.safety_text import judge
 from tests.support.answers.differential import plan_differences
 from tests.support.answers.product import audit
-from tests.support.answers.repaired import Served, plan_of, plan_with_steps, repaired
+from tests.support.answers.repaired import Served, plan_of, plan_with_steps, repaired, written
 from tests.support.damage import copy_under_wrong_name, remove
 from tests.support.second_witness import broker as witness
 from tests.support.stores.builders import V2, Message, Sizes, StoreBuilder
@@ -62,16 +62,16 @@ def test_one_bad_topic_keeps_no_other_queue_from_its_repair(topic: str, release:
     for policy in ("broker", "salvage"):
         plan = plan_with_steps(tmp_path / "store", release, builder.broker_conf(), policy)
         outcome = repaired(tmp_path / "store", tmp_path / policy, plan, policy)
-        assert outcome.exit_code == 0, outcome.report["problems"]
-        assert not faults("repair", document({**outcome.report, "made_at": "2026-11-22 08:00:05"}))
-        assert outcome.report["steps_from"] == "plan"
+        assert outcome.exit_code == 0, outcome.report.problems
+        assert not faults("repair", document(written(outcome.report)))
+        assert outcome.report.steps_from == "plan"
         served = sorted(record.topic for record in Served(tmp_path / policy, 131072).records())
         assert len(served) == 4
         queues = {path.parent.parent.name for path in (tmp_path / policy / "consumequeue").rglob("0" * 20)}
         assert queues == {"A", "B"} | {topic} & FOUND_AGAIN
-        left = [(row["topic"], row["phy_offset"]) for row in outcome.report["unserved"]]
+        left = [(row.topic, row.phy_offset) for row in outcome.report.unserved]
         assert left == ([] if topic in FOUND_AGAIN else [(topic, at)])
-        ends = [row["reason"] for row in outcome.report["unserved"]]
+        ends = [row.reason for row in outcome.report.unserved]
         assert all((" puts nothing into queues from there on and refuses new messages" in reason) is stops for reason in ends)
         again = audit(tmp_path / policy, release, builder.broker_conf()).outcome
         assert again.loss.messages == len(left) and again.complete
@@ -91,9 +91,9 @@ def test_a_repair_says_when_a_start_ends_all_writing_of_queues(release: str, at_
     at = builder.put(Message("a\0b", body=b"2")).at
     builder.write(tmp_path / "store", clean=False, undispatched=2)
     plan = plan_with_steps(tmp_path / "store", release, builder.broker_conf(), "salvage")
-    (row,) = repaired(tmp_path / "store", tmp_path / "new", plan, "salvage").report["unserved"]
-    assert row["phy_offset"] == at and ("; the next start puts nothing into queues" in row["reason"]) is at_once
-    assert at_once or "; a start that reads it again, as the first one after a crash may, puts nothing" in row["reason"]
+    (row,) = repaired(tmp_path / "store", tmp_path / "new", plan, "salvage").report.unserved
+    assert row.phy_offset == at and ("; the next start puts nothing into queues" in row.reason) is at_once
+    assert at_once or "; a start that reads it again, as the first one after a crash may, puts nothing" in row.reason
     again = audit(tmp_path / "new", release, builder.broker_conf()).outcome
     (said,) = (f.message for f in again.findings if f.code == "broker_skips_messages")
     assert ("no file can be made for the queue" in said) is at_once and "refuses new messages" in said
@@ -122,7 +122,7 @@ def test_a_file_under_the_name_of_the_last_segment_goes_and_what_is_made_anew_is
     conf = keyed.plain.broker_conf if in_files else keyed.broker_conf
     remove(root / "consumequeue")
     outcome = repaired(root, tmp_path / "new", plan_of(root, "5.5.0", conf), "salvage")
-    assert outcome.exit_code == 0, outcome.report["problems"]
-    assert f"commitlog/{names[-1]}" in outcome.report["removed"]
+    assert outcome.exit_code == 0, outcome.report.problems
+    assert f"commitlog/{names[-1]}" in outcome.report.removed
     here = [record for record in keyed.records if record.at < int(names[-1])]
-    assert sum(row["entries"] for row in outcome.report["queues"]) == len(here)
+    assert sum(row.entries for row in outcome.report.queues) == len(here)

@@ -33,9 +33,9 @@ def test_a_batch_that_no_entry_can_lead_to(base: int, count: int, place: int, po
     plan = plan_of(store.root, "5.3.3", store.broker_conf)
     dry = previewed(store.root, tmp_path / "new", plan, policy)
     outcome = repaired(store.root, tmp_path / "new", plan, policy)
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     assert numbers_of(dry) == outcome.report
-    assert [row["phy_offset"] for row in outcome.report["unserved"]] in ([odd.at], [])
+    assert [row.phy_offset for row in outcome.report.unserved] in ([odd.at], [])
     led_to = []
     for file in sorted((tmp_path / "new" / "batchconsumequeue" / "Batch" / "0").glob("*")):
         data = file.read_bytes()

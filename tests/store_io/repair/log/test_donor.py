@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from schemas.repair import DonorReport, LeftRange, LogRange
 from store_io.base.errors import StoreError
 from store_io.repair.log.donor import _sentence
 from store_io.source.byte_source import StoreLocation
@@ -72,29 +72,29 @@ def test_a_copy_that_parted_inside_of_the_segment_gives_nothing(tmp_path: Path) 
     alone = lost(root, conf, tmp_path / "alone")[0]
     assert lost(root, conf, tmp_path / "parted", donor=stores[1].root)[0] == alone
     told = donor_told(root, conf, tmp_path / "told", stores[1].root)
-    assert told["same"] and not told["taken"] and told["sentence"] == "nothing was taken"
-    assert "other bytes beside it, at physical offsets" in told["not_taken"][0]["reason"]
+    assert told.same and not told.taken and told.sentence == "nothing was taken"
+    assert "other bytes beside it, at physical offsets" in told.not_taken[0].reason
 
 
 def test_what_a_donor_gave_is_told_and_why_the_rest_was_not_taken(tmp_path: Path) -> None:
     root, conf = small_store(tmp_path / "one")
     donor, _ = small_store(tmp_path / "two")
     told = donor_told(root, conf, tmp_path / "sound", donor)
-    assert (told["taken"], told["not_taken"]) == ([], [])
-    assert told["sentence"] == "nothing was taken: up to its last message no range of the copy is damaged or missing"
+    assert (told.taken, told.not_taken) == ((), ())
+    assert told.sentence == "nothing was taken: up to its last message no range of the copy is damaged or missing"
     damage.zero_range(root / "commitlog" / f"{4096:020d}", 700, 1500)
     damage.zero_range(root / "commitlog" / f"{8192:020d}", 700, 1500)
     damage.zero_range(donor / "commitlog" / f"{8192:020d}", 400, 2500)
     told = donor_told(root, conf, tmp_path / "half", donor)
-    assert [row["file"][-5:] for row in told["taken"]] == ["04096"] and told["taken_bytes"] > 800
-    assert [(row["file"][-5:], row["reason"]) for row in told["not_taken"]] == [
+    assert [part.file[-5:] for part in told.taken] == ["04096"] and told.taken_bytes > 800
+    assert [(part.file[-5:], part.reason) for part in told.not_taken] == [
         ("08192", "the copies have other bytes beside it, at physical offsets 8298 to 8810"),
     ]
     damage.zero_range(root / "commitlog" / f"{8192:020d}", 0, 3000)
-    assert donor_told(root, conf, tmp_path / "both", donor)["not_taken"][0]["reason"] == "the donor has no valid message there"
+    assert donor_told(root, conf, tmp_path / "both", donor).not_taken[0].reason == "the donor has no valid message there"
     (donor / "commitlog" / f"{8192:020d}").unlink()
     told = donor_told(root, conf, tmp_path / "less", donor)
-    assert [row["reason"] for row in told["not_taken"]] == ["the donor has no such segment"]
+    assert [part.reason for part in told.not_taken] == ["the donor has no such segment"]
 
 
 @pytest.mark.parametrize("gone", [0, 1])
@@ -105,7 +105,7 @@ def test_a_donor_whose_log_continues_is_told_to_be_used_itself(gone: int, tmp_pa
     segments = sorted((root / "commitlog").iterdir())
     for path in segments[len(segments) - gone :]:
         path.unlink()
-    sentence = donor_told(root, conf, tmp_path / "new", donor)["sentence"]
+    sentence = donor_told(root, conf, tmp_path / "new", donor).sentence
     assert sentence.startswith("nothing was taken") and sentence.endswith("use the donor's store instead") is bool(gone)
 
 
@@ -121,7 +121,9 @@ def test_a_donor_of_other_offsets_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_was_taken_is_counted_in_whole_words() -> None:
-    row: dict[str, Any] = {"compared": 1, "taken": [{}], "taken_bytes": 130821, "not_taken": []}
-    assert _sentence(row) == "130,821 bytes in 1 range were taken"
-    row |= {"taken": [{}, {}], "taken_bytes": 5, "not_taken": [{}]}
-    assert _sentence(row) == "5 bytes in 2 ranges were taken; of 1 damaged range not all could be"
+    part, left = LogRange("commitlog/0", 0, 9, 0), LeftRange("commitlog/0", 9, 12, 9, "why")
+    assert _sentence(DonorReport("/d", 1, 1, (part,), 130821)) == "130,821 bytes in 1 range were taken"
+    assert (
+        _sentence(DonorReport("/d", 1, 1, (part, part), 5, (left,)))
+        == "5 bytes in 2 ranges were taken; of 1 damaged range not all could be"
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +11,7 @@ from jobs.report.files.json_text import document
 from schemas.store_names import REPORT_SUFFIX
 from tests.support import damage
 from tests.support.answers import product
-from tests.support.answers.repaired import numbers, plan_of, previewed, repaired
+from tests.support.answers.repaired import numbers, plan_of, previewed, repaired, written
 from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.small_repairs import SIZES
 
@@ -43,39 +43,40 @@ def test_healed_records_are_what_was_written(store: tuple[Path, str, dict[str, b
     dry = previewed(root, target, plan, policy, heal_risk=1e-4)
     outcome = repaired(root, target, plan, policy, heal_risk=1e-4)
     assert outcome.exit_code == 0 and numbers(dry) == outcome.report
-    healed: dict[str, Any] = outcome.report["healed"]
-    assert [row["field"] for row in healed["records"]] == ["BODY", "PHYSICALOFFSET"] and healed["more"] == 0
-    assert [row["field"] for row in healed["not_healed"]] == [None] and healed["not_healed_count"] == 1
-    assert healed["total_risk"] == sum(row["risk"] for row in healed["records"]) > 0
-    assert outcome.report["messages_before"] == previewed(root, target, plan, policy).report["messages_before"]
-    for row in healed["records"]:
-        new = (target / row["file"]).read_bytes()
-        at = slice(row["start"], row["end"])
-        assert new[at] == before[Path(row["file"]).name][at]
-        old = (root / row["file"]).read_bytes()[row["position"] :][: len(row["old"]) // 2]
-        assert old.hex() == row["old"] and new[row["position"] :][: len(old)].hex() == row["new"]
-    steps = [step["action"] for step in outcome.report["steps"]]
-    assert steps[:3] == ["copy", "heal", "heal"] and "bridge" in steps and outcome.report["steps_from"] == "copy"
+    healed = outcome.report.healed
+    assert healed is not None
+    assert [record.field for record in healed.records] == ["BODY", "PHYSICALOFFSET"] and healed.more == 0
+    assert [record.field for record in healed.not_healed] == [None] and healed.not_healed_count == 1
+    assert healed.total_risk == sum(record.risk or 0 for record in healed.records) > 0
+    assert outcome.report.messages_before == previewed(root, target, plan, policy).report.messages_before
+    for record in healed.records:
+        new = (target / record.file).read_bytes()
+        at = slice(record.start, record.end)
+        assert new[at] == before[Path(record.file).name][at]
+        old = (root / record.file).read_bytes()[record.position :][: len(record.old or "") // 2]
+        assert old.hex() == record.old and new[record.position :][: len(old)].hex() == record.new
+    steps = [step.action for step in outcome.report.steps]
+    assert steps[:3] == ["copy", "heal", "heal"] and "bridge" in steps and outcome.report.steps_from == "copy"
 
 
 def test_an_audit_of_the_new_store_marks_them(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
     root, conf, _ = store
     outcome = repaired(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage", heal_risk=1e-4)
-    text = document({**outcome.report, "made_at": "2026-11-22 10:00:00"})
+    text = document(written(outcome.report))
     (tmp_path / f"new{REPORT_SUFFIX}").write_text(text, "utf-8")
     notes = [f for f in product.audit(tmp_path / "new", "5.3.3", conf).findings if f.code == "message_healed"]
-    assert [f.phy_offset for f in notes] == [row["phy_offset"] for row in outcome.report["healed"]["records"]]
-    assert [(f.start, f.end) for f in notes] == [(r["start"], r["end"]) for r in outcome.report["healed"]["records"]]
+    assert [f.phy_offset for f in notes] == [row.phy_offset for row in outcome.report.healed_records]
+    assert [(f.start, f.end) for f in notes] == [(r.start, r.end) for r in outcome.report.healed_records]
 
 
 def test_a_report_marks_whole_messages_and_nothing_else(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
     """Its ranges are input like any other."""
     root, conf, _ = store
     report = repaired(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage", heal_risk=1e-4).report
-    (first, *_) = report["healed_at"]
+    first = asdict(report.healed_at[0])
     odd = [{**first, "bytes": 1 << 62}, {**first, "bytes": first["bytes"] - 1}, {**first, "phy_offset": first["phy_offset"] + 1}]
     odd += [{"phy_offset": 1 << 62, "bytes": 8}, {"phy_offset": 0, "bytes": 0}]
-    told = {**report, "made_at": "2026-11-22 10:00:00", "healed_at": [*odd, first]}
+    told = {**written(report), "healed_at": [*odd, first]}
     (tmp_path / f"new{REPORT_SUFFIX}").write_text(document(told), "utf-8")
     notes = [f for f in product.audit(tmp_path / "new", "5.3.3", conf).findings if f.code == "message_healed"]
     assert [(f.phy_offset, (f.end or 0) - (f.start or 0)) for f in notes] == [(first["phy_offset"], first["bytes"])]
@@ -84,11 +85,11 @@ def test_a_report_marks_whole_messages_and_nothing_else(store: tuple[Path, str, 
 def test_a_lower_risk_leaves_the_body(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
     root, conf, _ = store
     report = repaired(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage", heal_risk=1e-8).report
-    assert [row["field"] for row in report["healed"]["records"]] == ["PHYSICALOFFSET"]
-    assert "the risk" in report["healed"]["not_healed"][0]["reason"]
+    assert [record.field for record in report.healed_records] == ["PHYSICALOFFSET"]
+    assert report.healed is not None and "the risk" in report.healed.not_healed[0].reason
 
 
 def test_without_the_option_nothing_is_healed(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
     root, conf, _ = store
     report = previewed(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage").report
-    assert report["healed"] is None and report["healed_at"] == []
+    assert report.healed is None and report.healed_at == ()

@@ -16,8 +16,8 @@ from store_io.repair import repair_report, unsaved
 from store_io.repair.log import log_plan
 from store_io.repair.log.lengthen import appended_crc, lengthened
 from store_io.repair.repair_plan import POLICIES, RepairPlan
-from store_io.repair.unsaved import cut_rows
-from tests.support.answers.repaired import Served, plan_of, previewed, repaired
+from store_io.repair.unsaved import cut_messages
+from tests.support.answers.repaired import Served, plan_of, previewed, repaired, written
 from tests.support.stores.builders import INNER_BATCH, NEED_UNWRAP, Message, Record, Sizes, Store, StoreBuilder, inner_body
 from tests.support.texts.json_schemas import faults
 
@@ -91,16 +91,16 @@ def test_salvage_keeps_every_message_behind_a_small_gap(parted: tuple[Path, list
     root, records, plan = parted
     done = repaired(root, tmp_path / "new", plan, "salvage")
     report = done.report
-    assert done.exit_code == 0 and report["messages_after"] == len(records) and not report["dropped"] and not report["answered"]
-    kinds = Counter(row["kind"] for row in report["bridges"])
-    assert kinds["property"] >= 3 and report["given_up"]["messages"] == 0
-    assert faults("repair", document({**report, "made_at": "2026-01-02 03:04:05"})) == []
+    assert done.exit_code == 0 and report.messages_after == len(records) and not report.dropped and not report.answered
+    kinds = Counter(row.kind for row in report.bridges)
+    assert kinds["property"] >= 3 and report.given_up.messages == 0
+    assert faults("repair", document(written(done.report))) == []
     served = Served(tmp_path / "new", LARGE).messages
     assert sorted(at for _, at, _ in served.values()) == sorted(record.at for record in records), "each at its own place"
     assert {key: crc for key, (_, _, crc) in served.items()} == {
         (r.topic, r.queue_id, r.queue_offset): r.body_crc for r in records
     }
-    assert previewed(root, tmp_path / "dry", plan, "salvage").report["bridges"] == report["bridges"]
+    assert previewed(root, tmp_path / "dry", plan, "salvage").report.bridges == report.bridges
 
 
 def test_what_no_record_takes_in_costs_a_message_that_is_named_and_can_be_sent(
@@ -109,22 +109,22 @@ def test_what_no_record_takes_in_costs_a_message_that_is_named_and_can_be_sent(
     root, records, plan = parted
     monkeypatch.setattr(log_plan, "lengthened", lambda *_: None)
     done = repaired(root, tmp_path / "new", plan, "salvage")
-    dropped, given_up = done.report["dropped"], done.report["given_up"]
-    assert done.exit_code == 0 and len(dropped) >= 3 and all(row["valid"] for row in dropped)
-    assert (given_up["missing"], given_up["cut"], given_up["messages"]) == (0, len(dropped), len(dropped))
-    assert done.report["lost"]["messages"] == len(dropped) == done.report["messages_before"] - done.report["messages_after"]
+    dropped, given_up = done.report.dropped, done.report.given_up
+    assert done.exit_code == 0 and len(dropped) >= 3 and all(row.valid for row in dropped)
+    assert (given_up.missing, given_up.cut, given_up.messages) == (0, len(dropped), len(dropped))
+    assert done.report.lost.messages == len(dropped) == done.report.messages_before - done.report.messages_after
     assert done.unsaved is not None and done.unsaved.missing == () and done.unsaved.messages == len(dropped)
-    rows = list(cut_rows(done.unsaved))
+    rows = list(cut_messages(done.unsaved))
     by_place = {record.at: record for record in records}
-    assert [row["phy_offset"] for row in rows] == [row["phy_offset"] for row in dropped]
+    assert [row.phy_offset for row in rows] == [row.phy_offset for row in dropped]
     for row in rows:
-        record = by_place[row["phy_offset"]]
-        assert (row["stored_topic"], row["stored_queue_id"], row["queue_offset"]) == (
+        record = by_place[row.phy_offset]
+        assert (row.stored_topic, row.stored_queue_id, row.queue_offset) == (
             record.topic,
             record.queue_id,
             record.queue_offset,
         )
-        assert row["why_not"] is None and row["key_hashes"] and json.dumps(row)
+        assert row.why_not is None and row.key_hashes and json.dumps(vars(row))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -145,10 +145,10 @@ def test_a_list_that_lacks_a_message_ends_the_repair(
 ) -> None:
     root, _, plan = parted
     done = repaired(root, tmp_path / "new", plan, "broker")
-    assert done.unsaved is not None and done.unsaved.cut == len({row["phy_offset"] for row in cut_rows(done.unsaved)})
+    assert done.unsaved is not None and done.unsaved.cut == len({row.phy_offset for row in cut_messages(done.unsaved)})
     monkeypatch.setattr(unsaved, "scan_messages", lambda scan, source: iter(()))
     with pytest.raises(StoreError, match=r"only 0 of .* valid records that the new store does not hold can be listed"):
-        list(cut_rows(done.unsaved))
+        list(cut_messages(done.unsaved))
 
 
 def test_a_dropped_message_of_a_file_that_gets_another_name_is_listed_too(
@@ -159,9 +159,9 @@ def test_a_dropped_message_of_a_file_that_gets_another_name_is_listed_too(
         path.rename(path.with_name(str(int(path.name))))
     monkeypatch.setattr(log_plan, "lengthened", lambda *_: None)
     done = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", conf), "salvage")
-    dropped = done.report["dropped"]
+    dropped = done.report.dropped
     assert done.exit_code == 0 and len(dropped) >= 3 and done.unsaved is not None
-    assert [row["phy_offset"] for row in cut_rows(done.unsaved)] == [row["phy_offset"] for row in dropped]
+    assert [row.phy_offset for row in cut_messages(done.unsaved)] == [row.phy_offset for row in dropped]
 
 
 @pytest.mark.parametrize("number", [3, 1, 0, -1, -5])
@@ -183,5 +183,5 @@ def test_an_inner_batch_that_is_left_out_is_listed_whatever_number_it_says(numbe
     data[damaged.at + 100] ^= 0xFF
     log.write_bytes(data)
     done = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", store.broker_conf), "broker")
-    assert done.exit_code == 0 and done.unsaved is not None and done.report["given_up"]["cut"] >= len(left)
-    assert {row["phy_offset"] for row in cut_rows(done.unsaved)} == {record.at for record in left}
+    assert done.exit_code == 0 and done.unsaved is not None and done.report.given_up.cut >= len(left)
+    assert {row.phy_offset for row in cut_messages(done.unsaved)} == {record.at for record in left}

@@ -48,7 +48,7 @@ def test_a_bridge_without_room_for_its_whole_topic_is_no_message_of_that_topic(b
     store = builder.write(tmp_path / "store", clean=False)
     damage.invert_byte(sorted((store.root / "commitlog").iterdir())[0], damaged.at + BODY_POSITION)
     done = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", store.broker_conf), "salvage")
-    assert (done.exit_code, done.report["problems"], done.report["messages_after"]) == (0, [], 5)
+    assert (done.exit_code, done.report.problems, done.report.messages_after) == (0, (), 5)
     assert [record.topic for record in Served(tmp_path / "new", 4096).records()] == [topic] * 6
 
 

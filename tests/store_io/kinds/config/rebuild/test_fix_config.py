@@ -14,6 +14,7 @@ import pytest
 from jobs.report.texts.repair_text import repair_text
 from schemas.advice import Step
 from schemas.finding_codes import CATALOGUE, Code, Part
+from schemas.repair import EmptiedTable
 from schemas.rows import NOTE
 from store_io.audit.audit_store import run_audit
 from store_io.base.errors import StoreError
@@ -110,15 +111,15 @@ def test_topics_come_from_the_better_file_and_the_log(release: str, damage: str,
     made = store(tmp_path / "store", release, DAMAGE[damage])
     before = content(made.root)
     outcome = fixed(made, tmp_path / "new")
-    assert outcome.exit_code == 0 and outcome.report["config_written"] and content(made.root) == before
+    assert outcome.exit_code == 0 and outcome.report.config_written and content(made.root) == before
     held = tables(tmp_path / "new", made).topics
     assert held is not None
     assert held["T"] == {"order": False, "readQueueNums": 3, "writeQueueNums": 3, "perm": 6, "topicSysFlag": 0}
     assert held["%RETRY%g"]["readQueueNums"] == 1
     assert set(held) == {"T", "%RETRY%g"} | ({"kept"} if "kept" in str(DAMAGE[damage]) else set())
     assert "kept" not in held or held["kept"]["order"]
-    row = next(row for row in outcome.report["config"] if row["file"] == "config/topics.json")
-    assert row["added"] == ["%RETRY%g", "T"] and row["taken_from"][-1] == "log" and row["unproven"]
+    row = next(row for row in outcome.report.config if row.file == "config/topics.json")
+    assert row.added == ("%RETRY%g", "T") and row.taken_from[-1] == "log" and row.unproven
     written = json.loads((tmp_path / "new" / "config" / "topics.json").read_text())
     counters = [int(number) for text in DAMAGE[damage].values() for number in re.findall(r'"counter": (\d+)', text or "")]
     assert written["dataVersion"]["counter"] > max(counters, default=0)
@@ -174,16 +175,16 @@ def test_offsets_of_which_nothing_can_be_read_stay_as_they_are_unless_they_may_b
     made = store(tmp_path / "store", release, {"consumerOffset.json": '{"offsetTable":{"T@g":{0:1'})
     plan = plan_of(made.root, made.release, made.broker_conf)
     outcome = repaired(made.root, tmp_path / "new", plan, fix_config=True)
-    (row,) = outcome.report["config"]
-    assert outcome.exit_code == 0 and row["left_out"] and "no form of it in the copy can be read" in row["reason"]
-    assert row["not_kept"][0]["entries"] == ["T@g, 0 (cannot be read)"] and "--empty-config" in row["unproven"]
+    (row,) = outcome.report.config
+    assert outcome.exit_code == 0 and row.left_out and "no form of it in the copy can be read" in row.reason
+    assert row.not_kept[0].entries == ("T@g, 0 (cannot be read)",) and "--empty-config" in row.unproven
     name = "config/consumerOffset.json"
     assert (tmp_path / "new" / name).read_bytes() == (made.root / name).read_bytes()
     emptied = repaired(made.root, tmp_path / "empty", plan, fix_config=True, empty_config=True)
-    (row,) = emptied.report["config"]
-    assert tables(tmp_path / "empty", made).offsets == {} and (row["emptied"], row["lost"], row["left_out"]) == (True, 1, False)
-    assert emptied.report["emptied"] == [{"file": name, "lost": 1}]
-    assert "what groups had consumed" in row["unproven"]
+    (row,) = emptied.report.config
+    assert tables(tmp_path / "empty", made).offsets == {} and (row.emptied, row.lost, row.left_out) == (True, 1, False)
+    assert emptied.report.emptied == (EmptiedTable(name, 1),)
+    assert "what groups had consumed" in row.unproven
 
 
 LATER = '{"dataVersion":{"counter":0,"timestamp":1700000000000},"offsetTable":{"T@g":{0:3,1:2},"%RETRY%g@g":{0:1}},"new":{1:{}}'
@@ -196,14 +197,14 @@ def test_what_an_older_release_refuses_is_carried_and_what_it_cannot_hold_is_lis
     made = store(tmp_path / "store", "5.4.0", texts)
     outcome = fixed(made, tmp_path / "new")
     assert outcome.exit_code == 0 and tables(tmp_path / "new", made).offsets == HELD
-    file, backup = outcome.report["config"]
-    assert (file["taken_from"], file["time_ms"], file["time_from"]) == (
-        ["config/consumerOffset.json"],
+    file, backup = outcome.report.config
+    assert (file.taken_from, file.time_ms, file.time_from) == (
+        ("config/consumerOffset.json",),
         1700000000000,
         "dataVersion",
     )
-    assert file["not_kept"][0]["entries"] == [f"pullOffsetTable {name}" for name in ("T@g, 0: 3", "T@h, 1: 1")]
-    assert backup["file"].endswith(".bak") and not backup["emptied"]
+    assert list(file.not_kept[0].entries) == [f"pullOffsetTable {name}" for name in ("T@g, 0: 3", "T@h, 1: 1")]
+    assert backup.file.endswith(".bak") and not backup.emptied
     written = [(tmp_path / "new" / "config" / name).read_bytes() for name in texts]
     assert written[0] == written[1] and b"pullOffsetTable" not in written[0]
 
@@ -233,8 +234,8 @@ def test_of_a_torn_file_and_its_bak_the_fuller_one_is_taken(
     made = store(tmp_path / "store", release, {"consumerOffset.json": file, "consumerOffset.json.bak": backup})
     outcome = fixed(made, tmp_path / "new")
     held = tables(tmp_path / "new", made).offsets
-    row = outcome.report["config"][0]
-    assert outcome.exit_code == 0 and row["taken_from"] == [taken] and len(held) == row["entries"] > 0
+    row = outcome.report.config[0]
+    assert outcome.exit_code == 0 and row.taken_from == (taken,) and len(held) == row.entries > 0
     assert all(offset in (1, 2, 3) for offset in held.values())
 
 
@@ -243,7 +244,7 @@ def test_with_light_queues_the_other_file_of_offsets_is_taken(tmp_path: Path) ->
     made = store(tmp_path / "store", "5.3.3", {"consumerOffset.json": light})
     conf = made.broker_conf + "enableLmq=true\nenableMultiDispatch=true\n"
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.3.3", conf), fix_config=True)
-    assert outcome.exit_code == 0 and outcome.report["config"][0]["taken_from"] == ["config/consumerOffset.json"]
+    assert outcome.exit_code == 0 and outcome.report.config[0].taken_from == ("config/consumerOffset.json",)
     written = (tmp_path / "new" / "config" / "lmqConsumerOffset.json").read_text()
     assert '"%LMQ%x@%LMQ%g":7' in written and '"T@g":{0:3,1:2' in written
 
@@ -262,11 +263,9 @@ def test_a_database_of_other_settings_gives_what_no_file_has(folder: str, tmp_pa
     write_database(made.root / "config" / folder, families[folder])
     outcome = fixed(made, tmp_path / "new")
     assert outcome.exit_code == 0 and tables(tmp_path / "new", made).offsets == {("g", "T", 0): 3, ("g", "T", 1): 2}
-    file = outcome.report["config"][0]
-    assert file["taken_from"] == [f"config/{folder}/"]
-    assert (file["time_from"], file["time_ms"] == 1700000000001) == (
-        ("file", False) if folder == "rdb" else ("dataVersion", True)
-    )
+    file = outcome.report.config[0]
+    assert file.taken_from == (f"config/{folder}/",)
+    assert (file.time_from, file.time_ms == 1700000000001) == (("file", False) if folder == "rdb" else ("dataVersion", True))
 
 
 def test_entries_that_only_another_form_has_are_listed(tmp_path: Path) -> None:
@@ -275,10 +274,10 @@ def test_entries_that_only_another_form_has_are_listed(tmp_path: Path) -> None:
     older = topics("older", "kept", counter=1)
     made = store(tmp_path / "store", "5.4.0", {"topics.json": torn, "topics.json.bak": older})
     outcome = fixed(made, tmp_path / "new")
-    (file,) = outcome.report["config"]
-    assert file["taken_from"] == ["config/topics.json", "log"]
-    assert {row["file"]: row["entries"] for row in file["not_kept"]} == {
-        "config/topics.json": ["half (cannot be read)"], "config/topics.json.bak": ["older"],
+    (file,) = outcome.report.config
+    assert file.taken_from == ("config/topics.json", "log")
+    assert {row.file: row.entries for row in file.not_kept} == {
+        "config/topics.json": ("half (cannot be read)",), "config/topics.json.bak": ("older",),
     }  # fmt: skip
     assert (tmp_path / "new" / "config" / "topics.json.bak").read_text() == older  # a start can take it
     said = repair_text(outcome.report, "/copy", "/new")
@@ -299,8 +298,8 @@ def test_the_other_files_keep_what_is_whole(name: str, tmp_path: Path) -> None:
     torn = text.data[: len(text.data) * 3 // 4].decode("utf-8", "ignore")
     made = store(tmp_path / "store", "5.3.3", {name: torn, f"{name}.bak": torn})
     outcome = fixed(made, tmp_path / "new")
-    (row, _) = outcome.report["config"]
-    assert outcome.exit_code == 0 and 0 < row["entries"] < len(text.entries) and row["not_kept"]
+    (row, _) = outcome.report.config
+    assert outcome.exit_code == 0 and 0 < row.entries < len(text.entries) and row.not_kept
     tables(tmp_path / "new", made)
 
 
@@ -308,7 +307,7 @@ def test_files_beside_a_database_are_mended(tmp_path: Path) -> None:
     made = store(tmp_path / "store", "5.3.3", {"delayOffset.json": "{", "delayOffset.json.bak": "{"})
     plan = plan_of(made.root, made.release, made.broker_conf + "configManagerVersion=v2\n")
     outcome = repaired(made.root, tmp_path / "new", plan, fix_config=True)
-    assert outcome.exit_code == 0 and outcome.report["config"][0]["file"] == "config/delayOffset.json"
+    assert outcome.exit_code == 0 and outcome.report.config[0].file == "config/delayOffset.json"
 
 
 FEW = (0, 1, 3)
@@ -334,15 +333,15 @@ def test_a_repair_of_damaged_tables_keeps_what_one_form_shows_and_lists_the_rest
         assert seed not in FEW and "incomplete" in str(why)
         return
     outcome = repaired(root, tmp_path / "new", plan, fix_config=True, empty_config=True)
-    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert outcome.exit_code == 0, outcome.report.problems
     for path, forms in before.items():
         own = LAYOUTS[path][0]
-        rows = [row for row in outcome.report["config"] if row["file"] == path]
+        rows = [row for row in outcome.report.config if row.file == path]
         written = tmp_path / "new" / path
         after = salvaged(written.read_bytes(), LAYOUTS[path]).tables.get(own.name, {}) if written.is_file() else {}
         kept = {keys for keys, _ in entries_of(after, own)}
         assert any(form.keys() <= kept for form in forms), path
-        listed = {name for row in rows for form in row["not_kept"] for name in form["entries"]}
+        listed = {name for row in rows for form in row.not_kept for name in form.entries}
         for form in forms if rows else ():
             for keys, value in form.items():
                 text = entry_name(own, keys) + ("" if own.fields else f": {value}")
@@ -362,13 +361,13 @@ def test_levels_begin_after_the_last_delivered_copy(release: str, damage: dict[s
     made = store(tmp_path / "store", release, damage)
     outcome = fixed(made, tmp_path / "new")
     assert outcome.exit_code == 0 and tables(tmp_path / "new", made).delay_offsets == {2: 2}
-    assert outcome.report["config"][0]["added"] == ["level 2: 2"]
+    assert outcome.report.config[0].added == ("level 2: 2",)
 
 
 def test_a_sound_store_is_left_alone(tmp_path: Path) -> None:
     made = store(tmp_path / "store", "5.3.3", {})
     outcome = fixed(made, tmp_path / "new")
-    assert outcome.report["config"] == [] and content(tmp_path / "new" / "config") == content(made.root / "config")
+    assert outcome.report.config == () and content(tmp_path / "new" / "config") == content(made.root / "config")
 
 
 def test_a_useless_bak_gets_the_content_of_the_file(tmp_path: Path) -> None:
@@ -383,11 +382,11 @@ def test_without_the_option_nothing_is_written_and_the_report_says_what_would_be
     plan = plan_with_steps(made.root, made.release, made.broker_conf, "broker")
     plain, with_it = repaired(made.root, tmp_path / "a", plan), repaired(made.root, tmp_path / "b", plan, fix_config=True)
     assert (tmp_path / "a" / "config" / "topics.json").read_bytes() == b""
-    assert plain.report["config"] == with_it.report["config"] != []
-    assert (plain.report["config_written"], plain.report["steps_from"]) == (False, "plan")
-    assert (with_it.report["config_written"], with_it.report["steps_from"]) == (True, "copy")
-    steps = [step for step in with_it.report["steps"] if step["action"] == "write_config"]
-    assert [step["file"] for step in steps] == ["config/topics.json"] and "not proven" in steps[0]["reason"]
+    assert plain.report.config == with_it.report.config != ()
+    assert (plain.report.config_written, plain.report.steps_from) == (False, "plan")
+    assert (with_it.report.config_written, with_it.report.steps_from) == (True, "copy")
+    steps = [step for step in with_it.report.steps if step.action == "write_config"]
+    assert [step.file for step in steps] == ["config/topics.json"] and "not proven" in steps[0].reason
     assert numbers(previewed(made.root, tmp_path / "c", plan, fix_config=True)) == with_it.report
 
 
@@ -408,7 +407,7 @@ def test_a_copy_without_config_gets_its_topics(tmp_path: Path) -> None:
     made = store(tmp_path / "store", "5.3.3", dict.fromkeys(SOUND))
     outcome = fixed(made, tmp_path / "new")
     assert outcome.exit_code == 0 and not (tmp_path / "new" / "config" / "consumerOffset.json").exists()
-    assert [row["code"] for row in outcome.report["kept"]] == ["config_table_lost"]
+    assert [row.code for row in outcome.report.kept] == ["config_table_lost"]
     emptied = fixed(made, tmp_path / "empty", empty_config=True)
     assert emptied.exit_code == 0 and set(tables(tmp_path / "empty", made).topics or {}) == {"T", "%RETRY%g"}
 
@@ -454,11 +453,11 @@ def test_a_torn_file_with_entries_of_an_unknown_table_does_not_beat_a_sound_bak(
     torn = whole[:start] + "\0" * 2048 + whole[start + 2048 :]
     for name, backup in (("sound", text(199)), ("none", None)):
         made = store(tmp_path / name, "5.5.0", {"consumerOffset.json": torn, "consumerOffset.json.bak": backup})
-        row = fixed(made, tmp_path / f"{name}-new").report["config"][0]
-        assert row["taken_from"] == ["config/consumerOffset.json" + (".bak" if backup else "")]
-        held = salvaged((tmp_path / f"{name}-new" / "config" / "consumerOffset.json").read_bytes(), LAYOUTS[row["file"]])
+        row = fixed(made, tmp_path / f"{name}-new").report.config[0]
+        assert row.taken_from == ("config/consumerOffset.json" + (".bak" if backup else ""),)
+        held = salvaged((tmp_path / f"{name}-new" / "config" / "consumerOffset.json").read_bytes(), LAYOUTS[row.file])
         assert all(queues[0] < 300 for queues in held.tables["offsetTable"].values())
-    assert any("(an offset of an unknown table)" in entry for entry in row["not_kept"][0]["entries"])
+    assert any("(an offset of an unknown table)" in entry for entry in row.not_kept[0].entries)
 
 
 @pytest.mark.parametrize("release", ["4.8.0", "5.3.3"])
@@ -472,8 +471,8 @@ def test_delay_offsets_for_which_the_log_has_no_level_are_left_out(release: str,
         (made.root / "config" / name).write_text(text)
     for options, emptied in (({}, False), ({"empty_config": True}, True)):
         outcome = fixed(made, tmp_path / f"new{emptied}", **options)
-        row = next(row for row in outcome.report["config"] if row["file"] == "config/delayOffset.json")
-        assert (row["left_out"], row["emptied"]) == (not emptied, emptied)
+        row = next(row for row in outcome.report.config if row.file == "config/delayOffset.json")
+        assert (row.left_out, row.emptied) == (not emptied, emptied)
         assert ((tmp_path / f"new{emptied}" / "config" / "delayOffset.json").read_text() == torn) is not emptied
 
 
@@ -481,7 +480,7 @@ def test_a_damaged_bak_with_more_entries_than_the_file_stays(tmp_path: Path) -> 
     many = topics(*(f"T{n}" for n in range(50)))[:-40]
     made = store(tmp_path / "store", "5.3.3", {"topics.json": topics("T", "kept"), "topics.json.bak": many})
     outcome = fixed(made, tmp_path / "new")
-    assert "config/topics.json.bak" not in [row["file"] for row in outcome.report["config"]]
+    assert "config/topics.json.bak" not in [row.file for row in outcome.report.config]
     assert (tmp_path / "new" / "config" / "topics.json.bak").read_text() == many
 
 
@@ -496,9 +495,9 @@ def test_a_database_that_no_setting_uses_and_that_is_too_large_to_read_stops_no_
     write_database(made.root / "config" / "consumerOffsets", {"default": rows})
     plan = plan_of(made.root, made.release, made.broker_conf)
     outcome = repaired(made.root, tmp_path / "new", plan, fix_config=fix_config)
-    row = next(row for row in outcome.report["config"] if row["file"] == "config/consumerOffset.json")
-    assert outcome.exit_code == 0 and row["left_out"] is (file == "\0\0")
-    unread = [str(each["entries"]) for each in row["not_kept"] if each["file"] == "config/consumerOffsets/"]
+    row = next(row for row in outcome.report.config if row.file == "config/consumerOffset.json")
+    assert outcome.exit_code == 0 and row.left_out is (file == "\0\0")
+    unread = [str(each.entries) for each in row.not_kept if each.file == "config/consumerOffsets/"]
     assert unread and "17,825,795 bytes" in unread[0]
 
 
@@ -507,14 +506,14 @@ def test_without_the_option_no_database_is_read_that_no_setting_uses(tmp_path: P
     made = store(tmp_path / "store", "5.3.3", {"consumerOffset.json": "\0\0"})
     write_database(made.root / "config" / "consumerOffsets", {"default": [(b"T@g", b'{"offsetTable":{0:3}}')]})
     plan = plan_of(made.root, made.release, made.broker_conf)
-    told = repaired(made.root, tmp_path / "with", plan, fix_config=True).report["config"]
+    told = repaired(made.root, tmp_path / "with", plan, fix_config=True).report.config
 
     def read(copy: object, path: str) -> list[Form]:
         raise AssertionError("a database is read that nothing needs")
 
     monkeypatch.setattr(config_changes, "database_forms", read)
-    plain = repaired(made.root, tmp_path / "plain", plan).report["config"]
-    assert plain == told and plain[0]["taken_from"] == ["config/consumerOffsets/"]
+    plain = repaired(made.root, tmp_path / "plain", plan).report.config
+    assert plain == told and plain[0].taken_from == ("config/consumerOffsets/",)
     with pytest.raises(AssertionError):
         repaired(made.root, tmp_path / "again", plan, fix_config=True)
 
@@ -529,5 +528,5 @@ def test_counters_of_timers_that_cannot_be_read_are_removed(own: str | None, tmp
     assert Step.RESTORE_OR_FIX not in steps and Step.REMOVE_COUNTERS in steps
     outcome = fixed(made, tmp_path / "new")
     assert outcome.exit_code == 0 and not list((tmp_path / "new" / "config").glob("timermetrics*"))
-    assert all(row["removed"] and not row["emptied"] for row in outcome.report["config"] if "timermetrics" in row["file"])
+    assert all(row.removed and not row.emptied for row in outcome.report.config if "timermetrics" in row.file)
     tables(tmp_path / "new", made)

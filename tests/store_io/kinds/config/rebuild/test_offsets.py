@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from schemas.repair import FileDigest, PositionBeyond
 from store_io.base.errors import StoreError
 from store_io.broker.releases import broker_rules
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS
@@ -55,15 +56,15 @@ def test_offsets_beyond_the_cut(tmp_path: Path) -> None:
 
     plain = repaired(root, tmp_path / "plain", plan)
     assert plain.exit_code == 0
-    kinds = {row["kind"]: row for row in plain.report["offsets"]}
-    assert sorted(row["kind"] for row in plain.report["offsets"]) == ["delay", "group"]
-    assert (kinds["group"]["group"], kinds["group"]["offset"], kinds["group"]["new_max"]) == ("behind", end + 5, end)
-    assert plain.report["timers"]["rebuilt"]  # so that nothing of the timer is beyond an end any more
+    kinds = {row.kind: row for row in plain.report.offsets}
+    assert sorted(row.kind for row in plain.report.offsets) == ["delay", "group"]
+    assert (kinds["group"].group, kinds["group"].offset, kinds["group"].new_max) == ("behind", end + 5, end)
+    assert plain.report.timers.rebuilt  # so that nothing of the timer is beyond an end any more
     for name in ("consumerOffset.json", "delayOffset.json"):
         assert (tmp_path / "plain" / "config" / name).read_bytes() == (root / "config" / name).read_bytes()
 
     fixed = repaired(root, tmp_path / "fixed", plan, fix_offsets=True)
-    assert fixed.report["offsets_set_back"] == ["config/consumerOffset.json", "config/delayOffset.json"]
+    assert fixed.report.offsets_set_back == ("config/consumerOffset.json", "config/delayOffset.json")
     groups = parsed(tmp_path / "fixed" / "config" / "consumerOffset.json")
     assert groups["offsetTable"] == {f"{topic}@behind": {"0": end, "1": 3}, f"{topic}@within": {"0": end}}
     assert groups["dataVersion"] == {"counter": 7}
@@ -72,7 +73,7 @@ def test_offsets_beyond_the_cut(tmp_path: Path) -> None:
     assert delays == {"1": ends["SCHEDULE_TOPIC_XXXX", 0], "2": 0}
     assert struct.unpack(">qqqq", (tmp_path / "fixed" / "config" / "timercheck").read_bytes()[:32])[1:] == (0, 0, 0)
     again = plan_of(tmp_path / "fixed", CASE.release, CASE.broker_conf)
-    assert repaired(tmp_path / "fixed", tmp_path / "more", again, fix_offsets=True).report["offsets"] == []
+    assert repaired(tmp_path / "fixed", tmp_path / "more", again, fix_offsets=True).report.offsets == ()
     assert content(tmp_path / "more") == content(tmp_path / "fixed")
 
 
@@ -88,7 +89,7 @@ def test_positions_are_set_back_in_the_file_that_was_judged_and_not_in_an_older_
     (config / "consumerOffset.json").write_text(text + " " * 6000)
     (config / "consumerOffset.json.bak").write_text(f'{{"offsetTable":{{"Topic0@behind":{{0:{end + 5}}}}}}}')
     fixed = repaired(root, tmp_path / "fixed", plan_of(root, CASE.release, CASE.broker_conf), fix_offsets=True)
-    assert fixed.exit_code == 0 and "config/consumerOffset.json" in fixed.report["offsets_set_back"]
+    assert fixed.exit_code == 0 and "config/consumerOffset.json" in fixed.report.offsets_set_back
     path = tmp_path / "fixed" / "config" / "consumerOffset.json"
     assert parsed(path)["offsetTable"] == {"Topic0@behind": {"0": end}, "Topic0@within": {"0": end}}
 
@@ -103,8 +104,8 @@ def test_digests_are_told_of_written_files_of_any_size(tmp_path: Path, monkeypat
     fixed = repaired(root, tmp_path / "fixed", plan_of(root, CASE.release, CASE.broker_conf), fix_offsets=True)
     path = tmp_path / "fixed" / "config" / "consumerOffset.json"
     assert path.stat().st_size > 5000
-    digest = {"file": "config/consumerOffset.json", "size": path.stat().st_size, "sha256": content(path.parent)[path.name]}
-    assert digest in fixed.report["digests"]
+    digest = FileDigest("config/consumerOffset.json", path.stat().st_size, content(path.parent)[path.name])
+    assert digest in fixed.report.digests
 
 
 def test_positions_that_cannot_be_read_again_are_said_to_be_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +117,7 @@ def test_positions_that_cannot_be_read_again_are_said_to_be_so(tmp_path: Path, m
     source, listing = open_source(location), list_store(location)
     config = read_config(source, listing, broker_rules("5.3.3"))
     monkeypatch.setattr(config_reader, "MAX_FILE_BYTES", 20)
-    rows = [{"kind": "group", "group": "g", "topic": "T", "queue_id": 0, "offset": 9, "new_max": 1}]
+    rows = [PositionBeyond("group", "why", "g", "T", 0, offset=9, new_max=1)]
     with pytest.raises(StoreError, match=r"config/consumerOffset\.json cannot be set back: config/consumerOffset\.json: "):
         set_back(cast(StoreWriter, None), source, config, rows)
 
@@ -130,9 +131,7 @@ def test_positions_that_stand_as_texts_are_set_back_too(tmp_path: Path) -> None:
     source = open_source(location)
     config = read_config(source, list_store(location), broker_rules("5.3.3"))
     assert config.offsets["g", "T", 0] == 9
-    rows = [
-        {"kind": "group", "group": "g", "topic": topic, "queue_id": 0, "offset": 9, "new_max": 1} for topic in ("T", "%LMQ%a")
-    ]
+    rows = [PositionBeyond("group", "why", "g", topic, 0, offset=9, new_max=1) for topic in ("T", "%LMQ%a")]
     written: dict[str, bytes] = {}
     writer = cast(StoreWriter, SimpleNamespace(put=written.__setitem__))
     assert set_back(writer, source, config, rows) == {CONSUMER_OFFSETS: 2}
