@@ -64,7 +64,8 @@ class Listed:
 
 def read_coverage(history: History, now: datetime, since: datetime, store: str | None = None) -> CoverageView:
     """Read the coverage out of the tables. Raises StoreError if there is no run of any store."""
-    store, runs = history.runs_of(store, Run)
+    store, _ = history.runs_of(store)
+    runs = history.runs(Run, None, store)
     if not runs:
         raise StoreError(f"no run in {history.uri}")
     after = micros_of(since)

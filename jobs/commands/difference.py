@@ -145,7 +145,7 @@ def read_difference(
     of_a, of_b = ({run.store: run for run in found if run.run_id == run_id} for run_id in (run_a, run_b))
     if not of_a or not of_b:
         missing = run_b if of_a else run_a
-        known = {run.run_id for run in history.runs(KnownRun)}
+        known = {run.run_id for run in history.known}
         raise StoreError(
             f"run {missing!r}: no such run in {history.uri}, or it was stopped before it was whole{near(missing, known)}"
         )
@@ -160,7 +160,7 @@ def read_difference(
 
 def read_last(history: History, store: str | None = None) -> LastView:
     """Compare the two newest runs of each store. Raises StoreError if no store has two runs."""
-    store, known = history.runs_of(store, KnownRun)
+    store, known = history.runs_of(store)
     of_store = by_store(known)
     pairs: defaultdict[tuple[str, str], list[KnownRun]] = defaultdict(list)
     for runs in of_store.values():

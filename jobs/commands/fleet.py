@@ -63,7 +63,7 @@ def read_fleet(
     Raises StoreError if no run falls into that time.
     """
     # All runs by their names and times alone; what is said of them is read of those that are shown: one partition is one run.
-    store, known = history.runs_of(store, KnownRun)
+    store, known = history.runs_of(store)
     after = micros_of(since) if since is not None else None
     shown = {
         (run.run_id, run.store)

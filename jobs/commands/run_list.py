@@ -9,7 +9,7 @@ from datetime import datetime
 
 from jobs.cli.argument_places import absolute, refuse_not_utf8
 from jobs.cli.options import Command
-from jobs.report.past_views import KnownRun, ListedRun, RunsView
+from jobs.report.past_views import ListedRun, RunsView
 from jobs.report.texts.history_text import runs_text
 from jobs.report.values_as_rows import micros_of
 from jobs.tables import past_runs
@@ -61,7 +61,7 @@ def _tables_of(command: Command) -> str:
 
 def read_runs(history: History, since: datetime | None = None, store: str | None = None, limit: int = LISTED) -> RunsView:
     """Read the newest runs of the tables. Raises StoreError if there is no such store."""
-    store, known = history.runs_of(store, KnownRun)
+    store, known = history.runs_of(store)
     after = None if since is None else micros_of(since)
     times: dict[str, int] = {}
     for run in known:

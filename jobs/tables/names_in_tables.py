@@ -56,11 +56,16 @@ class StoreNames:
             store = self.of(row.run_id, row.store)
             yield row if store == row.store else replace(row, store=store)
 
-    def sql(self, rows: str) -> str:
-        """Return SQL for rows of any table, each with its store. rows: SQL for them as they are stored."""
-        if not self._moved:
+    def sql(self, rows: str, run_ids: Iterable[str] | None) -> str:
+        """Return SQL for rows of any table, each with its store.
+
+        rows: SQL for them as they are stored. run_ids: the runs that they are of; None is for all.
+        """
+        wanted = None if run_ids is None else set(run_ids)
+        moved = [(*key, place) for key, place in self._moved.items() if wanted is None or key[0] in wanted]
+        if not moved:
             return rows
-        places = ", ".join(f"({', '.join(map(text, (*key, place)))})" for key, place in self._moved.items())
+        places = ", ".join(f"({', '.join(map(text, one))})" for one in moved)
         return f"""SELECT stored.* EXCEPT (store), coalesce(moved.place, stored.store) AS store
             FROM ({rows}) AS stored LEFT JOIN (VALUES {places}) AS moved (run_id, store, place)
             ON stored.run_id = moved.run_id AND stored.store = moved.store"""

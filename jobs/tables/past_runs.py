@@ -113,19 +113,24 @@ class History:
     def __init__(self, uri: str):
         self.uri = uri.rstrip("/")
         self._opened: dict[str, DeltaQuery] = {}
-        self._runs = self._table("runs")
-        if not self._runs.exists():
+        if not self._table("runs").exists():
             raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
 
     @cached_property
     def _known(self) -> list[StoredRun]:
         """Return names, time and month of each row of `runs`. They are read once: each run is a file or more."""
-        return self._runs.read(StoredRun)
+        return self._table("runs").read(StoredRun)
 
     @cached_property
     def names(self) -> StoreNames:
         """Return the names of the stores of all runs."""
         return StoreNames(self._known)
+
+    @cached_property
+    def known(self) -> Sequence[KnownRun]:
+        """Return all runs by store and time, each store of a run once."""
+        kept = {(run.run_id, run.store): run for run in sorted(self.names.named(self._known), key=began)}
+        return sorted(kept.values(), key=lambda run: (run.store, began(run), run.run_id))
 
     def query(
         self, shape: type[T], statement: str, run_ids: Sequence[str] | None = None, stores: Sequence[str] | None = None
@@ -146,7 +151,7 @@ class History:
         parts: list[str] = []
         for name in names:
             stored = f"SELECT {tables[f'{name}_stored'].stored()} FROM {name}_stored"
-            named = f"SELECT * FROM ({self.names.sql(f'SELECT * FROM ({stored}) WHERE {of_runs}')}) WHERE {of_stores}"
+            named = f"SELECT * FROM ({self.names.sql(f'SELECT * FROM ({stored}) WHERE {of_runs}', run_ids)}) WHERE {of_stores}"
             parts.append(f"{name} AS ({_NEWEST.format(named) if name == 'runs' else named})")
         sql = f"WITH {', '.join((*parts, *views))} ({statement})"
         return of_table(self.uri, lambda: values(shape, answer({name: table.table for name, table in tables.items()}, sql)))
@@ -170,14 +175,13 @@ class History:
         statement = f"SELECT {columns} FROM runs ORDER BY store, started_at NULLS FIRST, run_id"
         return self.query(shape, statement, run_ids, None if store is None else [store])
 
-    def runs_of(self, store: str | None, shape: type[R]) -> tuple[str | None, list[R]]:
-        """Return the store that --store means, and its rows as `runs` has them; without --store None, and all rows.
+    def runs_of(self, store: str | None) -> tuple[str | None, list[KnownRun]]:
+        """Return the store that --store means, and its runs by time; without --store None, and all runs.
 
         Raises StoreError as `chosen_store` does.
         """
-        rows = self.runs(shape)
-        name = chosen_store((row.store for row in rows), store, self.uri)
-        return name, [row for row in rows if name in (None, row.store)]
+        name = chosen_store((run.store for run in self.known), store, self.uri)
+        return name, [run for run in self.known if name in (None, run.store)]
 
     def _table(self, name: str) -> DeltaQuery:
         if name not in self._opened:
