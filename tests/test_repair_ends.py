@@ -148,9 +148,9 @@ def test_earlier_messages_come_back_only_if_they_are_asked_for(lives: tuple[int,
     note = next(
         f for f in audited(tmp_path / "left", store.release, store.broker_conf).findings if f.code == Code.QUEUE_BEGINS_AGAIN
     )
-    assert note.count == lives[0] and left["moved"] == []
+    assert note.count == lives[0] and left.moved == ()
     asked = mended(store.root, tmp_path / "asked", store.release, store.broker_conf, SALVAGE, with_earlier=True).report
-    assert asked["unserved"] == []
+    assert asked.unserved == ()
     again = audited(tmp_path / "asked", store.release, store.broker_conf)
     assert again.exit_code == 0 and not any(f.code == Code.QUEUE_BEGINS_AGAIN for f in again.findings)
     if kind == FILES:

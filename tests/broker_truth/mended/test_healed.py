@@ -44,10 +44,10 @@ def test_a_healed_store_is_served_whole(case: Case, policy: str, jvm_of: Callabl
         segment = (done.root / "commitlog" / f"{at - at % size:020d}").read_bytes()
         assert segment[at % size : at % size + len(old)] == old, did
         assert did["recordOffset"] in records
-    assert not done.report.healed.not_healed and not done.report.bridges
+    assert not done.report["healed"]["not_healed"] and not done.report["bridges"]
     with jvm_of(case.release).broker(done.root, case.broker_conf, []) as broker:
         assert broker.load()
-        assert broker.state()["maxPhyOffset"] == done.report.log_end
+        assert broker.state()["maxPhyOffset"] == done.report["log_end"]
         broker.start()
         found = {key[3]: data for key, data in served(broker.serve(keys=False)).items()}
     for did in faults(case):

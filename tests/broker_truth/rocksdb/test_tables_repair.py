@@ -80,16 +80,16 @@ def test_the_tables_of_a_repaired_store_are_those_of_its_log(
     change(copy)
     valid = valid_records(copy)
     repaired = repair(copy, release, conf_of(SETTINGS), policy, tmp_path / "new")
-    assert repaired.root is not None, repaired.report.problems
+    assert repaired.root is not None, repaired.report.get("problems")
     new = repaired.root
     audit = product.audit(new, release, conf_of(SETTINGS))
     assert audit.above_note == [] and not audit.incomplete and TABLES not in audit.outcome.not_judged
-    limit = repaired.report.log_end
+    limit = repaired.report["log_end"]
     kept = {at: pair for at, pair in valid.items() if at < limit}
     records = [record for record, _ in kept.values()]
     wanted = {pair[0]: pair[1] for record in records for pair in index_pairs(record)}
     before = read_database(new / TABLES)
-    puts = repaired.report.tables is None  # what is missing is put by a start
+    puts = repaired.report["tables"] is None  # what is missing is put by a start
     assert puts == ((release, what) == ("5.5.0", "older"))
     if not puts:
         mark = before["default"].pop(MARK)

@@ -51,7 +51,7 @@ def broken_promises(root: Path, outcome: AuditOutcome) -> list[str]:
     places = [(f.file, -1 if f.start is None else f.start, -1 if f.end is None else f.end, f.code) for f in outcome.findings]
     if places != sorted(places):
         found.append(f"findings are not in order: {places}")
-    return [*found, *_of_plan(root, outcome.plan), *_of_numbers(outcome)]
+    return [*found, *_of_plan(root, outcome.plan), *_of_repairs(root, outcome), *_of_numbers(outcome)]
 
 
 def _size(root: Path, path: str) -> int | None:
@@ -98,12 +98,8 @@ def _of_plan(root: Path, plan: dict[str, Any]) -> Iterator[str]:
     for entry in plan["inputs"]:
         if _size(root, entry["file"]) not in (None, entry["size"]):
             yield f"inputs: {entry}, of {_size(root, entry['file'])} bytes"
-    repairs = [(name, repair) for name, repair in (plan.get("repair") or {}).items() if name != "numbers"]
     for step in plan["steps"]:
         yield from _of_range(root, f"step {step}", step["file"], step["start"], step["end"])
-    for policy, repair in repairs:
-        for step in (repair or {}).get("steps", ()):
-            yield from _of_range(root, f"repair {policy} {step}", step["file"], step.get("start"), step.get("end"))
     broker = plan["broker"]
     if broker is None or not broker["starts"]:
         return
@@ -122,6 +118,15 @@ def _of_plan(root: Path, plan: dict[str, Any]) -> Iterator[str]:
                 yield f"{moment}: queues are not sorted, or one is there twice: {keys}"
 
 
+def _of_repairs(root: Path, outcome: AuditOutcome) -> Iterator[str]:
+    for repair in outcome.repairs or ():
+        for step in repair.steps:
+            yield from _of_range(root, f"repair {repair.policy} {step}", step.file, step.start, step.end)
+        before, after = repair.messages_before, repair.messages_after
+        if repair.refused is None and (repair.lost.messages > before or after > before + repair.healed):
+            yield f"repair {repair.policy}: {before} messages before, {after} after, {repair.lost} lost"
+
+
 def _of_numbers(outcome: AuditOutcome) -> Iterator[str]:
     """Counts that are parts of others."""
     lost = (outcome.plan["broker"] or {}).get("lost")
@@ -136,11 +141,6 @@ def _of_numbers(outcome: AuditOutcome) -> Iterator[str]:
         keys = [(row["topic"], row["queue_id"]) for row in lost["by_queue"]]
         if keys != sorted(set(keys)):
             yield f"lost: queues are not sorted, or one is there twice: {keys}"
-    for policy, repair in (outcome.plan.get("repair") or {}).items():
-        before, after = repair["messages_before"], repair["messages_after"]
-        if before is not None and repair["lost"] is not None:
-            if repair["lost"]["messages"] > before or after > before + repair["healed"]:
-                yield f"repair {policy}: {before} messages before, {after} after, {repair['lost']} lost"
     for row in outcome.segments:
         if (row.get("damaged_bytes") or 0) > (row.get("size_bytes") or 0):
             yield f"segment {row['file']}: {row['damaged_bytes']} of {row['size_bytes']} bytes damaged"
