@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from schemas.advice import Advice, Step
 from schemas.rows import AuditOutcome
 from store_io.base.times import iso_time
+from store_io.outcome.segments_read import segments_read
 
 _HOUR_MS, _WEEK = 3_600_000, 7 * 24
 
@@ -52,8 +53,8 @@ def _keep_segments(outcome: AuditOutcome, at: str) -> Advice:
     assert day is not None and day.retention is not None
     kept = day.retention
     going = {*kept.at_once, *kept.in_delete_when}
-    times = [row["modified_ns"] // 1_000_000 for row in outcome.segments if row["file"] in going and row.get("modified_ns")]
-    oldest = max(0, day.moment.at_ms - min(times, default=day.moment.at_ms))
+    dated = (segment for segment in segments_read(outcome.segments) if segment.path in going and segment.modified_ns)
+    oldest = max(0, day.moment.at_ms - min((segment.modified_ns // 1_000_000 for segment in dated), default=day.moment.at_ms))
     hours = math.ceil(oldest / _HOUR_MS) + _WEEK
     hours = hours if hours > kept.reserved_hours else 0
     numbers = len(kept.at_once), len(kept.in_delete_when), kept.messages or 0

@@ -8,4 +8,5 @@
 * `verdict`: what matters most, in one sentence.
 * `plan_inputs`: every file that the plan depends on.
 * `audit_rows`: the audit as rows of the tables.
+* `segments_read`: rows of `segments` as values again, for those who say what is in them.
 """

@@ -21,6 +21,7 @@ from schemas.tables import FINDINGS, OF_RUN
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import SEVERITIES, of_run
 from store_io.outcome.safety import counted, decide, is_emptied, lacks_of, lost_of
+from store_io.outcome.segments_read import segments_read
 from store_io.repair.repair_documents import plan_document
 from store_io.wording.gaps import gap_rows
 from store_io.wording.steps import next_text
@@ -126,12 +127,12 @@ def _step(step: ShownStep) -> Row:
 
 def _extent_of(outcome: AuditOutcome) -> Row:
     """Return the figures of a store's log and of its sound part. They are null if the store could not even be listed."""
-    segments = outcome.segments
+    segments = segments_read(outcome.segments)
     if not outcome.complete and not segments:
         return dict.fromkeys(_EXTENT)
-    size = sum(s.get("size_bytes") or 0 for s in segments)
-    unread = sum(s.get("size_bytes") or 0 for s in segments if s.get("problem") or not s.get("digest"))
-    damaged = sum(s.get("damaged_bytes") or 0 for s in segments)
+    size = sum(segment.size for segment in segments)
+    unread = sum(segment.size for segment in segments if segment.problem or not segment.digest)
+    damaged = sum(segment.damaged_bytes for segment in segments)
     values = (outcome.segment_count, outcome.messages, size, outcome.damaged_extents, damaged, unread)
     return dict(zip(_EXTENT, values, strict=True))
 
