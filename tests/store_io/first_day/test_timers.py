@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from schemas.answer import Answer
 from schemas.finding_codes import Code
 from schemas.first_day import StartMoment, TimersOfDay
 from schemas.rows import LOSS
+from store_io.answer.answers import answer_of
 from store_io.first_day.timers import timers_lost, timers_of_day
 from store_io.kinds.timers import timer_kind
 from store_io.kinds.timers.due_timers import READ_SLOTS
@@ -129,5 +131,6 @@ def test_a_decided_start_that_comes_too_late_for_timers_loses_them(made: TimerSt
     decided = product.audit(made.root, "5.3.3", made.conf, start=replace(late, decided=True))
     (found,) = (f for f in decided.findings if f.code == Code.TIMERS_PASSED_OVER)
     assert (found.severity, found.count, decided.outcome.exit_code) == (LOSS, 4, 20)
+    assert answer_of(decided.outcome) == Answer.REPAIR
     in_time = product.audit(made.root, "5.3.3", made.conf, start=StartMoment(LAST_START, decided=True))
     assert in_time.outcome.exit_code == 0
