@@ -105,8 +105,9 @@ class WholeBroker:
         return json.loads(frame[4 : 4 + length])["code"], frame[4 + length :]
 
     def status(self) -> dict[str, str]:
-        """The table of mqadmin brokerStatus."""
-        table: dict[str, str] = json.loads(self.ask(_RUNTIME_INFO)[1])["table"]
+        """The table of mqadmin brokerStatus; none if the broker fails over it (a first message that came over IPv6)."""
+        body = self.ask(_RUNTIME_INFO)[1]
+        table: dict[str, str] = json.loads(body)["table"] if body else {}
         return table
 
     def ends(self, topic: str) -> dict[int, tuple[int, int]]:
