@@ -21,6 +21,14 @@ ROOT = Path(__file__).resolve().parent
 PACKAGE = "rocketmq_store_audit"
 OWN = ("jobs", "schemas", "store_io")
 FILES = (".html", ".css", ".js", ".json", ".java")  # that modules read: templates, JSON Schemas, a class
+SPARK_FINDS = {  # source -> its class: `format("rocketmq.SOURCE")` finds it without a line of Python
+    "messages": ("message_source", "MessagesSource"),
+    "consumequeue": ("file_sources", "ConsumeQueueSource"),
+    "index": ("file_sources", "IndexSource"),
+    "extents": ("file_sources", "ExtentsSource"),
+    "offsets": ("group_sources", "OffsetsSource"),
+    "transactions": ("group_sources", "TransactionsSource"),
+}
 EXTRA = ("pyproject.toml", "examples/damaged-store")  # the jars and their digests; the store that fills the caches
 _FROM = re.compile(rf"from\s+({'|'.join(OWN)})\b")
 
@@ -51,6 +59,14 @@ def packages() -> dict[str, str]:
     return found
 
 
+def spark_packages() -> dict[str, str]:
+    """Packages that Spark looks for, pyspark_*: their names, and their one module."""
+    return {
+        f"pyspark_rocketmq_{source}": f"from jobs.sources.{module} import {name} as DefaultSource  # noqa: F401\n"
+        for source, (module, name) in SPARK_FINDS.items()
+    }
+
+
 class BuildRenamed(build_py):
     def run(self) -> None:
         target = Path(self.build_lib, PACKAGE)
@@ -67,6 +83,11 @@ class BuildRenamed(build_py):
             for path in [whole] if whole.is_file() else whole.rglob("*"):
                 if path.is_file():
                     self._copy(path, target)
+
+        for name, text in spark_packages().items():
+            package = Path(self.build_lib, name)
+            package.mkdir(exist_ok=True)
+            (package / "__init__.py").write_text(renamed(text, name), "utf-8")
 
     def _copy(self, path: Path, target: Path) -> None:
         place = target / path.relative_to(ROOT)

@@ -19,6 +19,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from jobs import installation
+from jobs.sources import helpers
+from jobs.sources.store_source import StoreSource
 from tests import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -31,11 +33,10 @@ from rocketmq_store_audit import sources
 import schemas  # the caller's own
 
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-sources.register(spark)
 counts = {}
-for source in ("messages", "consumequeue", "index", "extents"):
+for source in ("messages", "consumequeue", "index", "extents"):  # Spark finds them by itself
     counts[source] = spark.read.format(f"rocketmq.{source}").load(STORE).count()
-found = spark.read.format("rocketmq.messages").load(STORE).where("phy_offset >= 530000 and topic = 'Topic1'")
+found = sources.read(spark, "messages", STORE).where("phy_offset >= 530000 and topic = 'Topic1'")
 counts["Topic1"] = found.count()
 print(schemas.MINE, counts)
 """
@@ -104,6 +105,17 @@ def test_no_module_is_named_in_a_way_that_a_wheel_does_not_know() -> None:
             left = asked.sub("", text) if name.search(text) else ""
             found = [text for text in name.findall(left) if (ROOT / (text[1:-1].replace(".", "/") + ".py")).is_file()]
             assert not found, f"{path}: {found} have other names in the wheel; ask `installation.module_name`"
+
+
+def test_spark_finds_each_source_in_a_package_of_its_own(builder: ModuleType) -> None:
+    """Spark imports pyspark_*, and takes their DefaultSource."""
+    found = {}
+    for name, text in builder.spark_packages().items():
+        assert builder.renamed(text, name).startswith("from rocketmq_store_audit.jobs.sources.")
+        module: dict[str, type[StoreSource]] = {}
+        exec(text, module)
+        found[name] = module["DefaultSource"]
+    assert found == {f"pyspark_rocketmq_{source}": kind for source, kind in helpers._BY_NAME.items()}
 
 
 # ---- installed -------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from jobs.cli.message_filters import FILTER_OPTIONS, read_filter
 from jobs.cli.options import Command, single_store
 from jobs.cli.stores import StoreArgument
 from jobs.cli.terminal import redraws
-from jobs.messages.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
+from jobs.messages.export_files import PARQUET, NamedSegment, SegmentFiles, convert_to_delta, export_segment, write_empty
 from jobs.messages.message_arguments import (
     NO_SEGMENT,
     RESEND,
@@ -50,7 +50,6 @@ from jobs.runtime import output, uploads
 from jobs.runtime.faults import reason, say
 from jobs.runtime.output import write_local
 from jobs.runtime.spark_start import LazySpark
-from jobs.tables.file_statistics import property_for_spark
 from jobs.tasks.progress import Progress, SparkCounters
 from jobs.tasks.threads_or_spark import SparkWorkers
 from schemas.rows import NAMED, MappedFile
@@ -368,15 +367,10 @@ class Export:
     def _make_delta(self, spark: Any) -> None:
         """Turn the folder of Parquet files into a Delta table, in one version."""
         shutil.rmtree(f"{self.folder}/_delta_log", ignore_errors=True)  # of a run that was stopped in the middle of this
-        name, value = property_for_spark(struct_of(*(COLUMNS[name] for name in self.asked.question.columns)))
-        default = f"spark.databricks.delta.properties.defaults.{name}"
-        spark.conf.set(default, value)
         try:
-            spark.sql(f"CONVERT TO DELTA parquet.`{self.folder.replace('`', '``')}`")
+            convert_to_delta(spark, self.folder, struct_of(*(COLUMNS[name] for name in self.asked.question.columns)))
         except Exception as problem:
             raise StoreError(f"{self.folder}: no Delta table could be made of it: {reason(problem)}") from None
-        finally:
-            spark.conf.unset(default)
 
     def _manifest(self, notes: list[dict[str, Any]]) -> dict[str, Any]:
         return {

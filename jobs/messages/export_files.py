@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from jobs.messages.message_arguments import RESEND
 from jobs.report.files.json_text import row_line
 from jobs.runtime.output import write_local
+from jobs.tables.file_statistics import property_for_spark
 from schemas.arrow import arrow_schema
 from schemas.tables import struct_of
 from store_io.base.errors import StoreError
@@ -32,7 +33,7 @@ ROW_GROUP_BYTES = 64 << 20
 ROW_GROUP_ROWS = 1 << 18
 JSON_ROWS = 256  # made lines together
 WRITING = ".writing"
-_DICTIONARY = [
+DICTIONARY = [
     "file", "topic", "queue_id", "tags", "transaction", "compression", "born_host", "store_host", "real_topic", "status",
     "body_status", "inner_batch", "sys_flag",
 ]  # fmt: skip
@@ -96,6 +97,20 @@ def schema_with_comments(columns: tuple[str, ...]) -> pa.Schema:
     return arrow_schema(chosen).with_metadata({"org.apache.spark.sql.parquet.row.metadata": json.dumps(struct_of(*chosen))})
 
 
+def convert_to_delta(spark: Any, folder: str, struct: Mapping[str, Any]) -> None:
+    """Turn a folder of Parquet files into a Delta table, in one version. Raises Spark's errors.
+
+    struct: the columns as Delta's log has them.
+    """
+    name, value = property_for_spark(struct)
+    default = f"spark.databricks.delta.properties.defaults.{name}"
+    spark.conf.set(default, value)
+    try:
+        spark.sql(f"CONVERT TO DELTA parquet.`{folder.replace('`', '``')}`")
+    finally:
+        spark.conf.unset(default)
+
+
 class _Sink:
     """A file that is written once, with its digest."""
 
@@ -147,7 +162,7 @@ def _write(sink: _Sink, files: SegmentFiles, scan: MessageScan) -> int:
 
 def _write_parquet(sink: _Sink, batches: Iterator[pa.RecordBatch], scan: MessageScan) -> int:
     schema = schema_with_comments(scan.columns)
-    dictionary = [name for name in scan.columns if name in _DICTIONARY]
+    dictionary = [name for name in scan.columns if name in DICTIONARY]
     rows = 0
     with pq.ParquetWriter(
         pa.PythonFile(sink, mode="w"), schema, compression="zstd", compression_level=1, use_dictionary=dictionary

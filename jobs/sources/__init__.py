@@ -49,7 +49,8 @@ export --lost.
 Modules: `store_source`: what all sources share: options, columns, one store or several in one load; `asked_table`: a table that
 Spark asks for what a question needs; `plain_where`: what an SQL condition asks, without Spark; `conditions`: what sources take
 over of it, as filters of messages; `message_source`, `file_sources`, `group_sources`: the sources; `copies`: for many questions;
-`helpers`: the functions above, loaded when they are first used: the process that plans a source needs one module alone.
+`in_tasks`: what tasks do with a source's batches; `helpers`: the functions above, loaded when they are first used: the process
+that plans a source needs one module alone.
 """
 
 from __future__ import annotations

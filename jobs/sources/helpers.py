@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -39,7 +40,11 @@ def register(spark: SparkSession) -> None:
     """
     _check_python(spark)
     for source in _BY_NAME.values():
-        spark.dataSource.register(_for_cores(source, spark) if source is MessagesSource else source)
+        try:
+            spark.dataSource.register(_for_cores(source, spark) if source is MessagesSource else source)
+        except AnalysisException as problem:
+            if problem.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":  # Spark has found the wheel's own (setup.py)
+                raise
 
 
 def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSource]:
@@ -120,16 +125,18 @@ def keep(
     sort: Sequence[str] | None = None,
     **options: object,
 ) -> DataFrame:
-    """Return a copy of messages at `place`, a new folder or URI, for many questions: `read` and `traffic` take it from now on.
+    """Return a copy of messages at `place`, a folder or URI, for many questions: `read` and `traffic` take it from now on.
 
     form: parquet or delta.  sort: columns by which each file is sorted, so that Spark skips by their statistics; None: topic
     and store time. Options and errors as of `read`: `columns` chooses what the copy has. Questions with other options or
-    columns read the store, and so do all once its segments have changed, which standard error says.
+    columns read the store, and so do all once its segments have changed, which standard error says. A copy that an earlier
+    process made of the same is taken as it is; UsageError for one of the store as it was before, or of other options.
     """
     found, _ = _source_of("messages", store, options)
     assert isinstance(found, MessagesSource)
-    register(spark)
-    return make_copy(spark, found, _frame(spark, found), os.fspath(place), form, sort)
+    found.schema()
+    say(found.notes())
+    return make_copy(spark, found, os.fspath(place), form, sort)
 
 
 def _check_python(spark: SparkSession) -> None:

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from jobs import sources
 from jobs.runtime import setup as environment
 from jobs.runtime import source_notes
-from jobs.sources import helpers, read, register
+from jobs.sources import copies, helpers, read, register
 from jobs.sources.conditions import Condition
 from jobs.sources.copies import make_copy
 from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSource
@@ -435,7 +435,12 @@ def test_a_python_that_executors_alone_have(tmp_path: Path, monkeypatch: pytest.
 @spark_test
 @pytest.mark.parametrize("form", ["parquet", "delta"])
 def test_a_copy_of_messages_is_taken_from_then_on(
-    spark: SparkSession, real: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+    spark: SparkSession,
+    real: tuple[Path, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
 ) -> None:
     store = tmp_path / "store"
     shutil.copytree(real[0], store)
@@ -444,9 +449,12 @@ def test_a_copy_of_messages_is_taken_from_then_on(
     per_hour = sources.traffic(spark, store, per="hour", release="5.3.3").collect()
     copy = sources.keep(spark, store, tmp_path / "copy", form, columns=columns, release="5.3.3")
     assert copy.drop("properties").orderBy("phy_offset").collect() == plain
-    files = list((tmp_path / "copy").rglob("*.parquet"))
+    files = list((tmp_path / "copy").glob("*.parquet"))
     groups = [pq.ParquetFile(path).metadata.row_group(0) for path in files]
     assert groups and all(group.column(3).statistics.has_min_max for group in groups)  # store_time
+    for path in files:
+        topics = pq.read_table(path).column("topic").to_pylist()
+        assert topics == sorted(topics) and not topics == []
     if form == "delta":
         table = DeltaTable(tmp_path / "copy")
         assert wrong(table, by_dataset_of(table), 3) == []  # flags too, of which Spark writes no bounds
@@ -463,10 +471,31 @@ def test_a_copy_of_messages_is_taken_from_then_on(
     assert later.count() == sum(row["store_time_ms"] >= middle for row in plain)
     for other in ({"columns": "keys"}, {"columns": "topic", "unpack": True}, {"columns": "topic", "release": "4.9.8"}):
         assert places(read(spark, "messages", store, **{"release": "5.3.3", **other})) == set()
+    monkeypatch.setattr(copies, "_kept", {})  # as of another process
+    asked: dict[str, Any] = {"form": form, "columns": columns, "release": "5.3.3"}
+    written = {path: path.stat().st_mtime_ns for path in files}
+    assert places(sources.keep(spark, store, tmp_path / "copy", **asked)) == {tmp_path}
+    assert {path: path.stat().st_mtime_ns for path in files} == written
+    assert places(read(spark, "messages", str(store), columns="topic", release="5.3.3")) == {tmp_path}
+    with pytest.raises(UsageError, match="was made with other options or columns"):
+        sources.keep(spark, store, tmp_path / "copy", **{**asked, "columns": "topic"})
     capsys.readouterr()
     os.utime(next((store / "commitlog").iterdir()))
+    with pytest.raises(UsageError, match="was made before the store changed; name a new folder"):
+        sources.keep(spark, store, tmp_path / "copy", **asked)
     changed = read(spark, "messages", store, columns="topic,store_time", release="5.3.3")
     assert places(changed) == set() and "not as it was when" in capsys.readouterr().err
+
+
+@spark_test
+def test_a_copy_that_fails_is_not_there(
+    spark: SparkSession, real: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(StoreError, match="the copy could not be written"):
+        sources.keep(spark, real[0], tmp_path / "copy", columns="topic,properties", sort=["properties"], release="5.3.3")
+    assert list(tmp_path.iterdir()) == []
+    none = sources.keep(spark, real[0], tmp_path / "copy", columns="topic,store_time_ms", until="2001-01-01", release="5.3.3")
+    assert none.count() == 0 and none.columns == ["topic", "store_time_ms"]
 
 
 @pytest.mark.parametrize(
@@ -486,4 +515,4 @@ def test_a_copy_that_cannot_be_made(real: tuple[Path, Path], tmp_path: Path, mor
     nothing: Any = None
     asked = {"place": str(tmp_path / "new"), "form": "parquet", "sort": None, **more}
     with pytest.raises(UsageError, match=sentence):
-        make_copy(nothing, source, nothing, asked["place"].format(store=store), asked["form"], asked["sort"])
+        make_copy(nothing, source, asked["place"].format(store=store), asked["form"], asked["sort"])
