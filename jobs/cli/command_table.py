@@ -413,15 +413,15 @@ known (--lost, --only-here, --view broker); 130, 143 interrupted""",
 
 COMMAND_TABLE["notebook"] = CommandSpec(
     module="jobs.commands.notebook",
-    usage="[JupyterLab's own arguments]",
+    usage="[JupyterLab's own arguments] | --run FILE.ipynb [-p NAME=VALUE ...]",
     about=f"""\
 Start JupyterLab{_ON_NOTEBOOKS}, with packages, Java and Spark ready in every kernel.
 In a notebook:
   from {PACKAGES[0]} import session, sources
   spark = session.start().spark
   sources.read(spark, "messages", "copies/broker-a", columns="topic").groupBy("topic").count().show()
-Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser, --port N, --ip ADDRESS ...""",
-    examples=(f"{COMMAND} notebook", f"{COMMAND} notebook --no-browser --port 8889"),
+Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser ... With --run FILE.html shows the run.""",
+    examples=(f"{COMMAND} notebook --no-browser --port 8889", f"{COMMAND} notebook --run my.ipynb -p STORE=copies/broker-a"),
     group="notebook",
     others_pass=True,
 )

@@ -143,6 +143,9 @@ def _make(group: str) -> None:
     pins = _pins()
     tool, groups = pins["tool"]["store-audit"], pins["dependency-groups"]
     _refuse_foreign()
+    if group and is_ready():
+        _add(group, groups["environment"] + groups[group])
+        return
     _clear_if_broken()
     state().mkdir(exist_ok=True)
     (state() / "in-progress").touch()
@@ -164,6 +167,17 @@ def _make(group: str) -> None:
         _stamp(state() / folder)
     (state() / "in-progress").unlink()
     class_archive(java)
+    say("the environment is ready")
+
+
+def _add(group: str, packages: list[str]) -> None:
+    """Add a group's packages to an environment that is ready, and stays so: no command of another group waits."""
+    _, own = _stamps(group)
+    shutil.rmtree(state() / own, ignore_errors=True)
+    say("installing packages")
+    with open(state() / "setup.log", "a", encoding="utf-8") as log:
+        _pip(packages, log)
+    _stamp(state() / own)
     say("the environment is ready")
 
 

@@ -157,6 +157,22 @@ def test_a_venv_of_somebody_else_is_left_alone(place: Path, monkeypatch: pytest.
         environment.ensure()
 
 
+def test_while_a_group_is_added_no_other_command_waits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python").symlink_to(sys.executable)
+    (place / "store-audit").mkdir()
+    (place / "store-audit.made").write_text(json.dumps({"entries": ["bin", "store-audit"]}))
+    environment._stamp(environment.state() / "ready")
+    found: list[tuple[bool, bool, bool]] = []
+
+    def installed(packages: list[str], _: object) -> None:
+        found.append((environment.is_ready(), environment.is_ready("notebook"), any("jupyterlab==" in text for text in packages)))
+
+    monkeypatch.setattr(environment, "_pip", installed)
+    environment.ensure("notebook")
+    assert found == [(True, False, True)] and environment.is_ready("notebook") and environment.is_ready()
+
+
 def test_only_what_the_marker_names_is_removed_and_never_the_project(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["bin", "lib", "share", "store-audit", "..", "/etc", "mine"]
     for name in ("bin", "lib", "mine", "share", "store-audit"):
