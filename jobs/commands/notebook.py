@@ -9,6 +9,7 @@ import ast
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from jobs import installation
@@ -48,12 +49,11 @@ def run(command: Command) -> int:
 def _run_one(words: Sequence[str]) -> int:
     """Run a notebook from the top, and write it with what it shows as HTML beside it. Raises UsageError, StoreError."""
     path, given = _asked(words)
-    import nbformat  # of the dependency group, as all below
-    from nbclient import NotebookClient
+    from nbclient import NotebookClient  # of the dependency group, as what `import_module` loads
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     try:
-        found = nbformat.read(path, 4)
+        found = import_module("nbformat").read(path, 4)
     except Exception as problem:  # what is no notebook raises errors of many kinds
         raise UsageError(f"{RUN} {path!r}: cannot be read as a notebook: {str(problem).splitlines()[0][:200]}") from None
     _put_parameters(found, given, path)
@@ -77,9 +77,7 @@ def _run_one(words: Sequence[str]) -> int:
 
 
 def _html(found: Any) -> str:
-    from nbconvert import HTMLExporter
-
-    text: str = HTMLExporter().from_notebook_node(found)[0]
+    text: str = import_module("nbconvert").HTMLExporter().from_notebook_node(found)[0]
     return text
 
 
@@ -106,8 +104,6 @@ def _asked(words: Sequence[str]) -> tuple[str, dict[str, Any]]:
 
 def _put_parameters(found: Any, given: dict[str, Any], path: str) -> None:
     """Put a cell with the parameters after the one that has their defaults, which is tagged so. Raises UsageError."""
-    import nbformat
-
     places = [n for n, cell in enumerate(found.cells) if "parameters" in cell.metadata.get("tags", [])]
     known: list[str] = []
     for node in ast.walk(ast.parse(found.cells[places[0]].source)) if places else ():
@@ -118,7 +114,7 @@ def _put_parameters(found: Any, given: dict[str, Any], path: str) -> None:
             raise UsageError(f"{PARAMETER} {name}=...: the parameters of {path!r} are {', '.join(known) or 'none'}")
     if given:
         lines = [f"{name} = {value!r}" for name, value in given.items()]
-        found.cells.insert(places[0] + 1, nbformat.v4.new_code_cell("\n".join(lines)))
+        found.cells.insert(places[0] + 1, import_module("nbformat").v4.new_code_cell("\n".join(lines)))
 
 
 def kernel_environment() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 A copy answers a question if it was made with the same options and has all columns that are asked for, and if the segments are as
 they were when it was made: names, lengths and times of modification. Otherwise the store is read. All this is written beside the
-copy, last: so `keep` of another process takes a copy that is whole and of today's store, and tells of one that is not.
+copy, last: so `keep` of another process takes a copy that is whole if the store has not changed, and else refuses it.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _is_there(spark: SparkSession, place: str) -> bool:
 
 
 def _check_same(place: str, made: _Copy | None) -> None:
-    """Raise UsageError unless the copy that is there was made of the same."""
+    """Raise UsageError unless the earlier copy was made of the same."""
     before = _made_of(place)
     if before is not None and before == made:
         return
@@ -227,4 +227,5 @@ def _encoded(table: pa.Table, struct: str) -> bytes:
     rows = max(1, table.num_rows * GROUP_BYTES // max(1, table.nbytes))
     described = table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": struct})
     pq.write_table(described, sink, compression="zstd", compression_level=1, use_dictionary=few, row_group_size=rows)
-    return sink.getvalue().to_pybytes()
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,6 +18,7 @@ from jobs.sources.conditions import as_text
 from jobs.sources.copies import from_copy, make_copy
 from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSource
 from jobs.sources.group_sources import OffsetsSource, TransactionsSource
+from jobs.sources.in_tasks import Fold, over_parts
 from jobs.sources.message_source import MessagesSource
 from jobs.sources.plain_where import plain_conditions, rows_that_meet
 from jobs.sources.store_source import CONDITIONS, StoreSource
@@ -24,6 +26,7 @@ from schemas.sources import STORE
 from store_io.base.errors import UsageError
 
 SPANS = ("second", "minute", "hour", "day")
+ZONES_S = 30  # that all time zones' offsets since 1970 are multiples of
 
 Stores = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -184,10 +187,35 @@ def traffic(
     if per not in SPANS:
         raise UsageError(f"per={per!r}: {', '.join(SPANS)}")
     stores = _store_column("messages", store, options)
-    columns = ",".join((*stores, "topic", "store_time", "total_size"))
-    frame = read(spark, "messages", store, where=where, **{**options, "columns": columns})
+    named = {**options, "columns": ",".join((*stores, "topic", "store_time", "total_size"))}
+    found, _ = _source_of("messages", store, named)
+    assert isinstance(found, MessagesSource)
+    if where is None and from_copy(spark, found) is None:
+        types = ", ".join((*(f"{name} string" for name in (*stores, "topic")), "store_time timestamp, messages long, bytes long"))
+        frame = over_parts(spark, found, _counted((*stores, "topic", "store_time"), 1 if per == "second" else ZONES_S), types)
+        counted = F.sum("messages")
+    else:
+        frame = read(spark, "messages", store, where=where, **named).withColumnRenamed("total_size", "bytes")
+        counted = F.count("*")
     grouped = frame.groupBy(*stores, F.date_trunc(per, "store_time").alias(per), "topic")
-    return grouped.agg(F.count("*").alias("messages"), F.sum("total_size").alias("bytes")).orderBy(per, *stores, "topic")
+    return grouped.agg(counted.alias("messages"), F.sum("bytes").alias("bytes")).orderBy(per, *stores, "topic")
+
+
+def _counted(keys: Sequence[str], span_s: int) -> Fold:
+    """Return what counts a part's messages and bytes by these columns, the last a time, which is cut to so many seconds."""
+
+    def count(_: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tables = []
+        for batch in batches:
+            cut = pc.floor_temporal(batch.column(keys[-1]), multiple=span_s, unit="second")
+            own = [*(batch.column(key) for key in keys[:-1]), cut, batch.column("total_size")]
+            table = pa.table(own, names=[*keys, "bytes"])
+            tables.append(table.group_by(list(keys)).aggregate([([], "count_all"), ("bytes", "sum")]))
+        if tables:
+            whole = pa.concat_tables(tables).group_by(list(keys)).aggregate([("count_all", "sum"), ("bytes_sum", "sum")])
+            yield from whole.combine_chunks().to_batches()
+
+    return count
 
 
 def _source_of(source: str, store: Stores | None, options: dict[str, object]) -> tuple[StoreSource, dict[str, str]]:
