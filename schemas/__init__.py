@@ -10,6 +10,7 @@
 * `losses`: what a start loses of a copy, what it lacks already, and what an audit left unread.
 * `replicas`: copies of one broker's log, compared.
 * `repair`: what a repair would do and did: its steps, its answer by each policy, its report.
+* `start_effect`: what a start of the release does with a copy, and the settings with which it is foreseen.
 * `first_day`: what a started broker does to a store by itself in its first day.
 * `finding_codes`: severities, and the catalogue of findings: code, severity, what it is about, cure, meaning, next step.
 * `severity_cases`: circumstances in which a finding weighs otherwise than its code.

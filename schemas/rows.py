@@ -22,6 +22,7 @@ from schemas.first_day import FirstDay
 from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, Missing, NotRead, TimersOfCopy
 from schemas.repair import RepairProposal
 from schemas.replicas import NO_GROUP, Group
+from schemas.start_effect import Edge, Setting, Started, StartEffect
 
 QueueKey = tuple[str, int]  # (topic, queue id)
 Row = dict[str, Any]
@@ -586,13 +587,13 @@ class Comparison:
 class AuditOutcome:
     """Everything that the audit of one store says. Plain data: results, tables and reports are rendered from it alone.
 
-    plan: plan.json as contract.md shapes it; its "steps" are `PlanStep` as dicts.  findings: in their final order, severity and
-    next step filled in.  findings_dropped: code -> disagreements beyond the bound, counted only.  counts: severity -> findings.
+    findings: in their final order, severity and next step filled in.  findings_dropped: code -> disagreements beyond the bound,
+    counted only.  counts: severity -> findings.
     segments, queues, index_files: rows of the Delta tables of these names (`schemas.tables`), without run_id and store; a
     missing key is null, an unknown one an error.
     gaps: why the audit is not complete, each cause's gaps in the order in which they turned out. incomplete: the sentences about
     them, but for gaps that are only noted.
-    A store that could not be audited at all has exit_code 3, complete False, the sentence in `incomplete`, plan["broker"] None.
+    A store that could not be audited at all has exit_code 3, complete False, the sentence in `incomplete`, and no effect.
     """
 
     name: str  # as a folder under --out, unique in its run
@@ -602,7 +603,11 @@ class AuditOutcome:
     complete: bool
     incomplete: list[str] = field(default_factory=list)  # the sentences about `gaps`
     verdict: str = ""  # one sentence
-    plan: Row = field(default_factory=dict)
+    effect: StartEffect | None = None  # what a start of the release does; None if that is not known
+    steps: Sequence[PlanStep] = field(default_factory=list)  # what the start leaves of each file
+    settings: Mapping[str, Setting] = field(default_factory=dict)  # with which that is foreseen
+    inputs: Sequence[Row] = field(default_factory=list)  # every file that it depends on, of very many packed
+    edges: Sequence[Edge] | None = None  # of the log's files; None but for the new store of a repair
     # by each policy, the plan's section `repair`; (): none is needed, or not enough is known; None: nobody asked
     repairs: tuple[RepairProposal, ...] | None = None
     first_day: FirstDay | None = None  # what the broker does by itself; None if nobody asked, or the audit was not made
@@ -638,7 +643,6 @@ class AuditOutcome:
     inferred_mode: str = ""  # taken from the files, as nobody named it: "controller mode because of ..."
     no_repair: Advice | None = None  # what to do instead, if no repair is written for its kind of store
     replica_group: str = ""
-    refusal: Refusal | None = None  # why the release does not start; None if it does, or if that is not known
     log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read
     furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest
     replicas: Group = NO_GROUP  # the same for all copies of a group
@@ -650,3 +654,13 @@ class AuditOutcome:
     checkpoint: Checkpoint | None = None  # as stored; None where there is none or it is unread
     key: str = ""  # what the tables call its store in every run; "": by its name
     in_use: str = ""  # why a repair refuses the store now, a sentence; "": no broker uses it
+
+    @property
+    def started(self) -> Started | None:
+        """Return the acts of the release; None if it does not start, or if that is not known."""
+        return self.effect.started if self.effect is not None else None
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Return why the release does not start; None if it does, or if that is not known."""
+        return self.effect.refusal if self.effect is not None else None

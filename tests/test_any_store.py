@@ -18,6 +18,7 @@ from schemas.finding_codes import Code
 from schemas.rows import NOTE, REBUILDABLE
 from store_io.broker.queues import queue_puts
 from store_io.broker.releases import KNOWN_RELEASES
+from store_io.outcome.plan_writer import audit_plan
 from tests.support import damage
 from tests.support.answers import differential, product
 from tests.support.answers.promises import broken_promises
@@ -40,7 +41,9 @@ RELEASES = st.sampled_from(["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.3.4", "5.4.0"
 def rendered(audit: product.Audited) -> str:
     """Plan, findings, exit code and extents, as text."""
     extents = [[asdict(e) for e in segment.extents] for segment in audit.audit.segments]
-    return json.dumps([audit.outcome.plan, [asdict(f) for f in audit.findings], audit.outcome.exit_code, extents], sort_keys=True)
+    return json.dumps(
+        [audit_plan(audit.outcome), [asdict(f) for f in audit.findings], audit.outcome.exit_code, extents], sort_keys=True
+    )
 
 
 def mutated_store(

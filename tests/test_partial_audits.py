@@ -19,6 +19,7 @@ from schemas.rows import LOSS, NOTE, AuditOutcome
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.log.scan.segment_scan import scan_segment
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.answers.earlier_run import VERIFIED_AT, earlier
@@ -44,7 +45,7 @@ def large(tmp_path: Path, messages: int = 200, **more: Any) -> Store:
 
 
 def without_lost(outcome: AuditOutcome) -> dict[str, Any] | None:
-    broker = outcome.plan["broker"]
+    broker = audit_plan(outcome)["broker"]
     left_out = ("lost", "timer")  # the quick level does not read the timer's files
     return {k: v for k, v in broker.items() if k not in left_out} if broker is not None else None
 
@@ -59,9 +60,9 @@ def segments_read(audit: StoreAudit) -> list[str]:
 def assert_quick_is_as_full(full: AuditOutcome, audit: StoreAudit) -> None:
     quick = audit.outcome()
     assert without_lost(quick) == without_lost(full), quick.incomplete
-    assert not quick.complete and not quick.plan["complete"] and quick.exit_code in (3, 20) and quick.level == "quick"
-    if full.plan["broker"] is not None and full.plan["broker"]["starts"]:
-        ours, theirs = quick.plan["broker"]["lost"], full.plan["broker"]["lost"]
+    assert not quick.complete and not audit_plan(quick)["complete"] and quick.exit_code in (3, 20) and quick.level == "quick"
+    if audit_plan(full)["broker"] is not None and audit_plan(full)["broker"]["starts"]:
+        ours, theirs = audit_plan(quick)["broker"]["lost"], audit_plan(full)["broker"]["lost"]
         assert ours == theirs if not audit.unread else ours["messages"] <= theirs["messages"]
     if quick.exit_code == 20:
         assert full.exit_code == 20
@@ -107,11 +108,11 @@ def test_quick_reads_what_recovery_reads_and_says_what_it_left_out(tmp_path: Pat
     queue_files = [p for p in (store.root / "consumequeue").rglob("*") if p.is_file()]
     assert outcome.not_read.queue_files == len(queue_files) - 3 * 3 and outcome.not_read.index_files > 0
     assert f"{len(files) - 3} of {len(files)} CommitLog segments ({(len(files) - 3) * SEGMENT:,} bytes)" in outcome.incomplete[0]
-    assert outcome.plan["not_read"] == asdict(outcome.not_read)
+    assert audit_plan(outcome)["not_read"] == asdict(outcome.not_read)
     assert outcome.bytes_read < 3 * SEGMENT + len(queue_files) * 400 + len(files) * 2 * SEGMENT
-    kept = {step["file"]: step["reason"] for step in outcome.plan["steps"] if step["action"] == "keep"}
+    kept = {step["file"]: step["reason"] for step in audit_plan(outcome)["steps"] if step["action"] == "keep"}
     assert kept[f"commitlog/{files[0]}"] == "not read by this audit"
-    digests = {row["file"]: row["digest"] for row in outcome.plan["inputs"]}
+    digests = {row["file"]: row["digest"] for row in audit_plan(outcome)["inputs"]}
     assert digests[f"commitlog/{files[0]}"] == "" and digests[f"commitlog/{files[-1]}"]
 
 
@@ -121,7 +122,7 @@ def test_quick_counts_what_lies_behind_the_cut(tmp_path: Path) -> None:
     first = next(r for r in store.records if r.at >= int(files[-2]))
     damage.invert_byte(store.root / "commitlog" / files[-2], first.at + 92 - int(files[-2]))
     full, quick = run_audit(request(store, "4.9.8")).outcome(), run_audit(request(store, "4.9.8", level="quick")).outcome()
-    assert quick.plan["broker"] == full.plan["broker"] and quick.plan["broker"]["lost"]["messages"] > 5
+    assert audit_plan(quick)["broker"] == audit_plan(full)["broker"] and audit_plan(quick)["broker"]["lost"]["messages"] > 5
     assert quick.exit_code == 20
 
 
@@ -145,7 +146,7 @@ def test_no_time_at_all_reads_nothing_and_says_so(tmp_path: Path) -> None:
     audit = run_audit(request(store, not_after=time.time() - 1))
     outcome = audit.outcome()
     files = list((store.root / "commitlog").iterdir())
-    assert audit.segments == [] and outcome.plan["broker"] is None and outcome.exit_code == LATE
+    assert audit.segments == [] and audit_plan(outcome)["broker"] is None and outcome.exit_code == LATE
     assert outcome.not_read.segments == len(files) and outcome.segment_count == len(files)
     assert "the time limit was reached" in outcome.incomplete[0] and not outcome.complete
     assert {f.severity for f in outcome.findings} <= {NOTE}
@@ -155,7 +156,12 @@ def test_no_time_at_all_reads_nothing_and_says_so(tmp_path: Path) -> None:
 def test_enough_time_is_as_none(tmp_path: Path) -> None:
     store = large(tmp_path)
     plain, timed = run_audit(request(store)).outcome(), run_audit(request(store, not_after=time.time() + 900)).outcome()
-    assert (timed.plan, timed.findings, timed.exit_code, timed.complete) == (plain.plan, plain.findings, plain.exit_code, True)
+    assert (audit_plan(timed), timed.findings, timed.exit_code, timed.complete) == (
+        audit_plan(plain),
+        plain.findings,
+        plain.exit_code,
+        True,
+    )
     assert timed.not_read == ALL_READ
 
 
@@ -193,7 +199,7 @@ def test_order_in_which_segments_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     newest = [str(f.start) for f in audit.copy.loaded.segments[-3:]]
     assert clock.begun[:7] == ["12288", *newest, "8192", "16384", "0"]
     outcome = audit.outcome()
-    assert outcome.plan["broker"] is not None and not outcome.complete and outcome.exit_code == LATE
+    assert audit_plan(outcome)["broker"] is not None and not outcome.complete and outcome.exit_code == LATE
     by_file = {row["file"]: row for row in outcome.segments}
     left = by_file[f"commitlog/{4096:020d}"]
     assert (left["verified_run"], left["verified_at"], left["digest"]) == (
@@ -217,14 +223,14 @@ def test_unchanged_segments_are_not_read_again(tmp_path: Path) -> None:
     before = run_audit(request(store))
     audit = run_audit(request(store, earlier=earlier(before), reuse=True))
     outcome, whole = audit.outcome(), before.outcome()
-    assert outcome.plan["broker"] == whole.plan["broker"]
+    assert audit_plan(outcome)["broker"] == audit_plan(whole)["broker"]
     assert outcome.complete and outcome.exit_code == whole.exit_code and outcome.not_read.since == "run-0"
     assert outcome.not_read.segments == 0
     assert outcome.not_read.reused_segments == len(whole.segments) - len(audit.segments) > 5
     assert {f.severity for f in outcome.findings} <= {NOTE}
     same = "file size_bytes digest edge_digest messages damaged_bytes extents".split()
     assert [[row[name] for name in same] for row in outcome.segments] == [[row[name] for name in same] for row in whole.segments]
-    assert outcome.plan["inputs"] == whole.plan["inputs"]
+    assert audit_plan(outcome)["inputs"] == audit_plan(whole)["inputs"]
 
 
 @pytest.mark.parametrize("how", ["byte at the edge", "time", "damaged", "other rules", "not verified"])
@@ -291,7 +297,10 @@ def test_queues_that_have_grown_are_as_they_were(tmp_path: Path) -> None:
     audit = run_audit(request(store, earlier=before, reuse=True))
     outcome = audit.outcome()
     assert outcome.complete and outcome.exit_code == 0 and outcome.messages == 160
-    assert outcome.not_read.reused_segments >= 3 and outcome.plan["broker"] == run_audit(request(store)).outcome().plan["broker"]
+    assert (
+        outcome.not_read.reused_segments >= 3
+        and audit_plan(outcome)["broker"] == audit_plan(run_audit(request(store)).outcome())["broker"]
+    )
 
 
 def test_what_the_run_before_found_is_found_again(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
 from store_io.audit.audit_store import run_local
 from store_io.broker.releases import NEWEST_RELEASE
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.outcome.safety import Safety
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.steps import next_text
@@ -56,7 +57,7 @@ def test_code_0_or_10_promises_a_start_that_loses_nothing(
     others = [audit(own.root, other, None)] if other is not None and "storeType" not in case.broker_conf else []
     for done in (own, *others):
         outcome, release = done.outcome, done.audit.request.release
-        broker = outcome.plan["broker"]
+        broker = audit_plan(outcome)["broker"]
         if broker is not None and broker["starts"]:
             found = losses(done)
             assert (found["cut"] + found["unreachable"], found["undelivered"]) == planned(done)
@@ -134,7 +135,7 @@ def test_an_assumed_release_is_told_first_and_no_repair_is_shown(tmp_path: Path)
     assert "mappedFileSizeCommitLog = 131072" in settings.sentence and settings.kind == ASSUMED
     wrote = f"by its files RocketMQ 5.1.0 to 5.3.4 wrote it, and this verdict is for {NEWEST_RELEASE}"
     assert judge(outcome).headline == f"Not known whether this copy is safe to start: {wrote}" and "is assumed" in outcome.verdict
-    assert outcome.plan["release_from"] == DEFAULT and any(s["action"] != "keep" for s in outcome.plan["steps"])
+    assert audit_plan(outcome)["release_from"] == DEFAULT and any(s["action"] != "keep" for s in audit_plan(outcome)["steps"])
     words = store_words(StoreArgument("s", outcome.location_text, NEWEST_RELEASE, release_from=DEFAULT))
     summary = summary_text(samples.RUN, [outcome], "/out", words=words)
     lines = [line.split()[0] for line in summary.splitlines() if line[2:3].strip()]
@@ -161,8 +162,8 @@ def test_a_release_that_is_not_known_is_assumed_to_do_as_the_known_one_below(tmp
     (premise,) = outcome.premises
     assert premise.sentence.startswith("RocketMQ 5.3.9 is not known: the rules of 5.3.4, the newest known release below it")
     assert "(5.3.9 is not known: this one is assumed)" in outcome.verdict
-    assert outcome.plan["release_from"] == "5.3.9"
-    assert outcome.plan["broker"] == run_local(replace(request, release_from=NAMED)).plan["broker"]
+    assert audit_plan(outcome)["release_from"] == "5.3.9"
+    assert audit_plan(outcome)["broker"] == audit_plan(run_local(replace(request, release_from=NAMED)))["broker"]
     words = words_of(outcome)
     assert words[-1] == "5.3.9"
     summary = summary_text(samples.RUN, [outcome], "/out", words=words)
@@ -203,7 +204,7 @@ def test_without_a_broker_conf_nothing_is_safe_but_under_the_defaults(tmp_path: 
 def test_a_named_release_with_its_broker_conf_rests_on_nothing(tmp_path: Path) -> None:
     (case,) = cases("g11-")
     outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf).outcome
-    assert outcome.premises == [] and outcome.plan["release_from"] == NAMED
+    assert outcome.premises == [] and audit_plan(outcome)["release_from"] == NAMED
     assert repair_commands(outcome, words_of(outcome), "/p") and not repair_withheld(outcome)
 
 
@@ -269,7 +270,7 @@ def test_where_a_later_setting_cuts_sound_messages_the_first_step_is_to_switch_i
     steps = shown_steps(outcome, words_of(outcome), "/p")
     assert [step.name for step in steps] == [StepName.COPY, StepName.CHANGE, StepName.START]  # config/ was not copied
     assert steps[1].text.startswith(f"First set {setting}=false in broker.conf")
-    assert f"set {setting}=false" in all_codes()[outcome.plan["broker"]["stop_reason"]].what_to_do
+    assert f"set {setting}=false" in all_codes()[audit_plan(outcome)["broker"]["stop_reason"]].what_to_do
     off = audit(root, case.release, conf.replace(f"{setting}=true", f"{setting}=false")).outcome
     assert off.exit_code == 0 and not off.unsafe_settings
     repaired(root, tmp_path / "new", plan_of(root, case.release, conf), "salvage")
@@ -294,6 +295,6 @@ def test_a_damaged_record_among_those_with_a_property_crc_blames_no_setting(dama
     path.write_bytes(data)
     conf = f"{store.broker_conf}\nforceVerifyPropCRC=true\nenabledAppendPropCRC=true\n"
     outcome = audit(store.root, "5.3.1", conf).outcome
-    assert outcome.plan["broker"]["stop_reason"] == "property_crc_missing"
+    assert audit_plan(outcome)["broker"]["stop_reason"] == "property_crc_missing"
     assert judge(outcome).headline == "Do not start this copy yet: a start cuts 40 valid messages after physical offset 4,080"
     assert not any("forceVerifyPropCRC=false" in step.text for step in shown_steps(outcome, words_of(outcome), "/p"))

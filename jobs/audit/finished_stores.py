@@ -27,7 +27,7 @@ from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
 from jobs.runtime import interrupts
 from jobs.runtime.output import KEPT, OutputFailed, OutputFolder
-from schemas import advice, finding_codes, first_day, rows
+from schemas import advice, finding_codes, first_day, losses, repair, replicas, rows, start_effect
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from jobs.audit.one_store import WholeStore
 
 _THREADS = 8
-_FORMAT = 7
+_FORMAT = 8
 _PACKED_BYTES = 64 << 20  # of a file; an outcome that needs more is not kept
 _CONTENT_BYTES = 256 << 20
 _ROWS_BYTES = 1 << 30  # of the pickles of all rows that lie packed in it; one part is open at a time
@@ -170,7 +170,7 @@ class _Plain(pickle.Unpickler):
     """Reads rows and the plain values in them. --out may be a folder that others write to: nothing else is ever called."""
 
     def find_class(self, module: str, name: str) -> Any:
-        for known in (rows, advice, finding_codes, first_day):
+        for known in (rows, advice, finding_codes, first_day, losses, repair, replicas, start_effect):
             if module == known.__name__ and isinstance(kind := vars(known).get(name), type) and kind.__module__ == module:
                 return kind
         if (module, name) in _PLAIN:

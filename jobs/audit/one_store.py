@@ -226,7 +226,7 @@ def file_bytes(listing: StoreListing) -> int:
 
 def _is_short(outcome: AuditOutcome) -> bool:
     """Say whether many such outcomes may be under way to the driver together."""
-    return len(outcome.findings) + len(outcome.queues) + len(outcome.plan["steps"]) <= _FEW_ROWS
+    return len(outcome.findings) + len(outcome.queues) + len(outcome.steps) <= _FEW_ROWS
 
 
 def _for_the_driver(_: FurthestRun) -> Any:

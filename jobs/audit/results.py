@@ -19,10 +19,10 @@ from jobs.report.files.result_files import RunInfo, result_json
 from jobs.runtime.faults import is_no_room
 from jobs.runtime.output import OutputFailed, OutputFolder, write_local
 from schemas.advice import Cause, Gap
-from schemas.rows import AuditOutcome, Row
+from schemas.rows import AuditOutcome
 from store_io.base.errors import parsed
 from store_io.base.packed import packed
-from store_io.wording.gaps import gap_rows, gap_text
+from store_io.wording.gaps import gap_text
 
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -132,9 +132,6 @@ def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> AuditOutco
 
     verdict: given if the audit itself did not fail.
     """
-    named = {"store": store.name, "release": store.release, "release_from": store.release_from}
-    known: Row = {"gaps": gap_rows([gap]), "settings": {}, "inputs": [], "broker": None, "first_day": None, "steps": []}
-    plan: Row = {"schema_version": 1, **named, "complete": False, **known}
     sentence = gap_text(gap)
     return AuditOutcome(
         store.name,
@@ -145,7 +142,6 @@ def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> AuditOutco
         incomplete=[sentence],
         gaps=[gap],
         verdict=verdict or f"Could not be audited: {sentence}",
-        plan=plan,
         release_from=store.release_from,
         replica_group=store.replica_group or "",
         key=store.key,
@@ -155,4 +151,4 @@ def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> AuditOutco
 def put_away(outcome: AuditOutcome) -> None:
     """Pack the lists of an outcome whose own files are written. Tables, and the pages of a run, read them once more."""
     outcome.findings = packed(outcome.findings)
-    outcome.plan["steps"] = packed(outcome.plan["steps"])
+    outcome.steps = packed(outcome.steps)

@@ -24,7 +24,7 @@ from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
 from store_io.broker.releases import broker_rules
 from store_io.broker.settings.day_settings import DAY_DEFAULTS
-from store_io.first_day.after_start import AfterStart, Leaving, Promise, after_start, state_of
+from store_io.first_day.after_start import AfterStart, Leaving, Promise, after_start, read_ends, state_of
 from store_io.first_day.cleaning_rules import cleaning_rules, ledger_cleaning_rules
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import RepairPlan
@@ -43,7 +43,7 @@ def run(command: Command) -> int:
     if not plan.broker["starts"]:
         raise UsageError(f"--plan {given['--plan']!r}: by it the broker does not start on the store")
     deleted = frozenset(plan.broker["deleted_files"])
-    promise = Promise(state_of(plan.broker, [*plan.inputs]), plan.inputs, None, plan.edges, deleted)
+    promise = Promise(state_of(read_ends(plan.broker), [*plan.inputs]), plan.inputs, None, plan.edges, deleted)
     checksum.trust()
     start_quickly()
     found = _compared(plan, promise, StoreLocation(store.path, store.parts), "--full" in command.flags)
@@ -69,8 +69,7 @@ def _compare(plan: RepairPlan, promise: Promise, location: StoreLocation, full: 
     with databases_kept_open():
         run_rounds([(audit, audit.first_tasks())], lambda tasks: run_in_threads(tasks, "reading"))
         outcome = audit.outcome()
-    broker = outcome.plan["broker"]
-    if broker is None:
+    if outcome.effect is None:
         moved = any(gap.cause is Cause.CHANGED_WHILE_READ for gap in outcome.gaps)
         raise (StoreChanged if moved else StoreError)(f"not known what is there: {outcome.incomplete[0]}")
     listing = audit.copy.listing
@@ -81,7 +80,7 @@ def _compare(plan: RepairPlan, promise: Promise, location: StoreLocation, full: 
 
     if plan.leaving is not None:
         promise = replace(promise, going=_going(plan, plan.leaving, location, size_of))
-    return after_start(promise, broker, size_of, audit.source, full)
+    return after_start(promise, outcome.effect, size_of, audit.source, full)
 
 
 def _going(plan: RepairPlan, leaving: Leaving, location: StoreLocation, size_of: Callable[[str], int | None]) -> frozenset[str]:

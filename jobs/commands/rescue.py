@@ -218,7 +218,7 @@ def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> Comp
 def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: ComparedDonor) -> End | None:
     """Return the end of a rescue without a repair, with its reason; None if a repair is worked out."""
     page = _page(asked, outcome)
-    if outcome.plan.get("broker") is None or not outcome.complete:
+    if outcome.effect is None or not outcome.complete:
         sentence = (outcome.incomplete or ["what the release would do is not known"])[0]
         return End(StoreError.exit_code, f"Not rescued: the copy could not be audited completely: {sentence}", (page,))
     sound = outcome.exit_code in (CONSISTENT, DERIVED) and not differs_alone(outcome)

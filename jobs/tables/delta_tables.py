@@ -48,7 +48,9 @@ from store_io.answer.steps import steps_of
 from store_io.base.exit_codes import rank
 from store_io.base.packed import in_parts, weight_of_row
 from store_io.base.times import timestamps
+from store_io.outcome.plan_writer import step_row
 from store_io.outcome.safety import decide, lacks_of, lost_of
+from store_io.wording.refusals import refusal_sentence
 
 if TYPE_CHECKING:
     from jobs.runtime.session import Session
@@ -268,22 +270,21 @@ def _lacks(outcome: AuditOutcome) -> Iterator[_Lack]:
 class _StoreRun:
     """The subject of a row of `runs`: one store in one run.
 
-    broker: what a start does. loss: None also if nothing starts. group: None if it was compared with no other copy.
+    started, effect: what a start does. loss: None also if nothing starts. group: None if it was compared with no other copy.
     listed, unread: None if the store could not even be listed; counted: None also if nothing was found. times: None without a
     message.
     """
 
     def __init__(self, run: RunInfo, outcome: AuditOutcome):
         self.run, self.outcome = run, outcome
-        self.broker: Row | None = outcome.plan.get("broker") or None
+        self.effect, self.started = outcome.effect, outcome.started
+        self.refusal = None if outcome.refusal is None else str(refusal_sentence(outcome.refusal))
         self.outcome_rank, self.safety = rank(outcome.exit_code), decide(outcome).safety
         self.answer, self.steps = answer_of(outcome), [str(step.name) for step in steps_of(outcome)]
         self.replica_group, self.out = outcome.replica_group or None, run.out or None
         self.gaps = list(dict.fromkeys(str(gap.cause) for gap in outcome.gaps))
-        settings = outcome.plan.get("settings", {})
-        self.settings = [{"key": key, "value": str(s["value"]), "from": s["from"]} for key, s in sorted(settings.items())]
-        starts = self.broker is not None and self.broker["starts"]
-        self.loss = dict(zip(("messages", "bytes"), lost_of(outcome), strict=True)) if starts else None
+        self.settings = [{"key": key, "value": str(s.value), "from": s.origin} for key, s in sorted(outcome.settings.items())]
+        self.loss = dict(zip(("messages", "bytes"), lost_of(outcome), strict=True)) if outcome.started is not None else None
         self.group = (
             dict(zip(("lacks_messages", "diverged"), lacks_of(outcome), strict=True)) if outcome.replicas.copies else None
         )
@@ -299,7 +300,7 @@ _ROWS: Mapping[str, Callable[[RunInfo, AuditOutcome], Iterable[Row]]] = {
     "queues": lambda run, outcome: outcome.queues,
     "index_files": lambda run, outcome: outcome.index_files,
     "findings": lambda run, outcome: ({"number": i, **finding_row(found)} for i, found in enumerate(outcome.findings)),
-    "plan_steps": lambda run, outcome: ({"number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ()))),
+    "plan_steps": lambda run, outcome: ({"number": i, **step_row(step)} for i, step in enumerate(outcome.steps)),
     "replica_parts": lambda run, outcome: map(REPLICA_PARTS.row, _lacks(outcome)),
     RUNS: lambda run, outcome: [TABLES[RUNS].row(_StoreRun(run, outcome))],
 }

@@ -17,7 +17,6 @@ from store_io.outcome.safety import (
     Start,
     counted,
     decide,
-    end_of_log,
     has_other_losses,
     index_shrinks,
     is_emptied,
@@ -126,15 +125,11 @@ class _Facts:
     def _cut_queues(self) -> set[tuple[str | None, int | None]]:
         """Return the queues that lead beyond the log before a start, and not after it."""
         beyond = {(f.topic, f.queue_id) for f in self.outcome.findings if f.code == Code.QUEUE_ENTRY_BEYOND_END}
-        broker = self.outcome.plan.get("broker") or {}
-        if not beyond or not broker.get("starts"):
+        started = self.outcome.started
+        if not beyond or started is None:
             return set()
-        end, rows = end_of_log(broker), broker["after_dispatch"]["queues"]
-        return {
-            (row["topic"], row["queue_id"])
-            for row in rows
-            if (row["topic"], row["queue_id"]) in beyond and row["max_phy_offset"] < end
-        }
+        ends = started.after_dispatch.queues
+        return {end[:2] for end in ends if end[:2] in beyond and end.max_phy_offset < started.log_end}
 
     @property
     def repair_keeps_more(self) -> bool:

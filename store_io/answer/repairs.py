@@ -8,7 +8,7 @@ from schemas.repair import RepairProposal
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.wording import clause
-from store_io.outcome.safety import holds_nothing, lost_of, setting_at_fault, unqueueable
+from store_io.outcome.safety import holds_nothing, lost_of, refused_by_config, setting_at_fault, unqueueable
 from store_io.repair.proposals import DONOR, LATE_TIMERS, config_helps, proposals, timers_late
 
 
@@ -22,7 +22,7 @@ def acts(outcome: AuditOutcome) -> bool:
     found = going(outcome)
     if found:
         return any(one.changes for one in found)
-    changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
+    changes = any(step.action != "keep" for step in outcome.steps)
     cured = any(f.code in CURED and f.severity != NOTE and not f.has_step(Step.NO_QUEUE) for f in outcome.findings)
     return changes or cured or config_helps(outcome) or timers_late(outcome)
 
@@ -38,7 +38,7 @@ def keeps_late_timers(outcome: AuditOutcome) -> bool:
 
 def empties(outcome: AuditOutcome) -> bool:
     """Say whether a repair of this store, which differs, would keep no message."""
-    known = outcome.plan.get("broker") is not None and outcome.no_repair is None
+    known = outcome.effect is not None and outcome.no_repair is None
     nothing_left = not outcome.segment_count or holds_nothing(outcome)
     return outcome.exit_code in (DERIVED, LOST) and known and nothing_left
 
@@ -69,16 +69,16 @@ def none_goes(outcome: AuditOutcome) -> Advice | None:
     if not found or any(one.refused is None or not one.worked_out for one in found):
         return None
     why = "; ".join(dict.fromkeys(clause(str(one.refused)) for one in found))
-    broker = outcome.plan.get("broker") or {}
-    given = any(DONOR in one.options for one in found) or broker.get("dledger") is not None  # or no donor is taken
-    if (broker.get("config") or {}).get("refused_by"):  # the reason says what to do about the file
+    of_ledger = outcome.started is not None and outcome.started.ledger is not None
+    given = any(DONOR in one.options for one in found) or of_ledger  # or no donor is taken
+    if refused_by_config(outcome):  # the reason says what to do about the file
         return Advice(Step.NO_REPAIR_GOES, (why,))
     return Advice(Step.NO_REPAIR_OTHER_COPY if given else Step.NO_REPAIR_NAME_DONOR, (why,))
 
 
 def more_than_a_start(outcome: AuditOutcome, proposal: RepairProposal) -> int:
     """Return how many more messages consumers get after a repair than after a start. 0 if the release does not start."""
-    if not (outcome.plan.get("broker") or {}).get("starts"):
+    if outcome.started is None:
         return 0
     after_a_start = outcome.messages - lost_of(outcome)[0]
     return max(0, proposal.messages_after - proposal.unserved - unqueueable(outcome) - after_a_start)

@@ -22,7 +22,6 @@ from store_io.outcome.safety import (
     config_unknown,
     counted,
     decide,
-    end_of_log,
     holds_nothing,
     is_emptied,
     named_notes,
@@ -310,7 +309,7 @@ class _Steps:
         if (instead := in_place_of_repair(outcome)) is not None:
             if instead != outcome.no_repair and instead.step not in (Step.NO_REPAIR_MENDS, Step.NO_MESSAGE_LEFT):
                 yield AnswerStep(StepName.REPAIR, instead)
-        elif outcome.plan.get("broker") is not None and outcome.complete and acts(outcome):
+        elif outcome.effect is not None and outcome.complete and acts(outcome):
             yield AnswerStep(StepName.REPAIR, gives_up=self._gives_up())
 
     @property
@@ -385,8 +384,8 @@ class _Steps:
             return
         if any(step.gives_up is not None or step.what is None for step in self._repair_steps):
             yield AnswerStep(StepName.CHECK, Advice(Step.CHECK_NEW_STORE))
-        elif self._answer == Answer.START_MENDS:
-            yield AnswerStep(StepName.CHECK, Advice(Step.CHECK_LOG_END, (end_of_log(self._outcome.plan["broker"]),)))
+        elif self._answer == Answer.START_MENDS and self._outcome.started is not None:
+            yield AnswerStep(StepName.CHECK, Advice(Step.CHECK_LOG_END, (self._outcome.started.log_end,)))
 
     def _resend(self) -> Iterator[AnswerStep]:
         outcome, lacking = self._outcome, self._decision.lacking

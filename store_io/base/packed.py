@@ -52,8 +52,10 @@ def packed(values: Iterable[V], weigh: Callable[[V], int] | None = None) -> Sequ
     return first
 
 
-def weight_of_row(row: dict[str, Any]) -> int:
-    """Return how much the lists in a row hold."""
+def weight_of_row(row: dict[str, Any] | tuple[Any, ...]) -> int:
+    """Return how much the lists in a row hold; a tuple of plain values holds none."""
+    if row.__class__ is not dict:
+        return 0
     return sum([len(value) for value in row.values() if value.__class__ is list])  # isinstance takes as long as all else
 
 
@@ -183,6 +185,25 @@ class PackedList(_EqualByValues[V]):
         if self._last[0] != number:
             self._last = number, _unpack(self._parts[number])
         return self._last[1][place - self._starts[number]]
+
+
+def mapped(values: Sequence[T], make: Callable[[T], V]) -> Sequence[V]:
+    """Return each value made into another one: of packed values whenever it is asked for."""
+    return _Mapped(values, make) if isinstance(values, ByPlace) else [make(value) for value in values]
+
+
+class _Mapped(_EqualByValues[V]):
+    def __init__(self, values: Sequence[Any], make: Callable[[Any], V]):
+        self._values, self._make = values, make
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[V]:
+        return map(self._make, self._values)
+
+    def _at(self, place: int) -> V:
+        return self._make(self._values[place])
 
 
 class GrowingList(_EqualByValues[V]):

@@ -9,16 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from schemas.start_effect import Epoch as Epoch
+
 NO_END = (1 << 63) - 1  # an epoch without a known end
 NO_EPOCH = -1  # EpochFileCache.lastEpoch without one
-
-
-@dataclass(frozen=True, order=True)
-class Epoch:
-    """One master's time. start: physical offset of the log's end when it was elected; it lasts to the next one's start."""
-
-    epoch: int
-    start: int
 
 
 @dataclass(frozen=True)

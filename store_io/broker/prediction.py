@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from schemas.advice import Refusal
 from schemas.dledger_layout import FOLDER_PREFIX
-from schemas.rows import Cuts, MappedFile, QueueKey, Row
+from schemas.rows import Cuts, MappedFile, QueueKey
+from schemas.start_effect import (
+    BrokerState,
+    ControlledStart,
+    Election,
+    IndexEnds,
+    LedgerState,
+    OtherEnds,
+    QueueEnds,
+    Started,
+    StartEffect,
+    WrittenFile,
+)
 from store_io.base.packed import items_of, packed
 from store_io.broker.epochs import Elected, Epoch
 from store_io.broker.index_state import IndexFileState
@@ -91,7 +103,7 @@ def cut_files(files: Iterable[LogFile], end: int, deleted: list[str]) -> list[Lo
 
 @dataclass
 class Memory:
-    """The broker's memory at one moment: what STATE in plan.json has, and more. twins: of a combined store the queues that
+    """The broker's memory at one moment. twins: of a combined store the queues that
     consumers are not served from; None of any other store."""
 
     log: list[LogFile]
@@ -99,38 +111,26 @@ class Memory:
     index: list[IndexFileState]
     twins: Mapping[QueueKey, BrokerQueue] | None = None
 
-    def state(self) -> Row:
-        """Return contract.md's STATE."""
-        return {
-            "commitlog": [{"file": f.name, "wrote": f.wrote} for f in self.log if not f.of_ledger],
-            "queues": _queue_rows(self.queues),
-            **({} if self.twins is None else {"queues_files": _queue_rows(self.twins)}),
-            "index": [
-                {"begin_phy_offset": f.begin_phy, "end_phy_offset": f.end_phy, "index_count": f.stored_count} for f in self.index
-            ],
-        }
+    def state(self) -> BrokerState:
+        """Return the moment as the effect of a start has it."""
+        return BrokerState(
+            tuple(WrittenFile(f.name, f.wrote) for f in self.log if not f.of_ledger),
+            _queue_ends(self.queues),
+            tuple(IndexEnds(f.begin_phy, f.end_phy, f.stored_count) for f in self.index),
+            None if self.twins is None else _queue_ends(self.twins),
+        )
 
 
-def _queue_rows(queues: Mapping[QueueKey, BrokerQueue]) -> Sequence[Row]:
+def _queue_ends(queues: Mapping[QueueKey, BrokerQueue]) -> Sequence[QueueEnds]:
     return packed(
-        {
-            "topic": key[0],
-            "queue_id": key[1],
-            "min_offset": queue.min_offset,
-            "max_offset": queue.max_offset,
-            "max_phy_offset": queue.max_phy,
-            **_or_else(queue),
-        }
-        for key, queue in items_of(queues)
+        QueueEnds(*key, queue.min_offset, queue.max_offset, queue.max_phy, _or_else(queue)) for key, queue in items_of(queues)
     )
 
 
-def _or_else(queue: BrokerQueue) -> Row:
+def _or_else(queue: BrokerQueue) -> OtherEnds | None:
     """Return the other answer of a queue, if the release leaves two open. A race inside the broker decides which one it is."""
     other = queue.or_else if isinstance(queue, RocksQueue) else None
-    if other is None:
-        return {}
-    return {"or": {"min_offset": other.min_offset, "max_offset": other.max_offset, "max_phy_offset": other.max_phy}}
+    return None if other is None else OtherEnds(other.min_offset, other.max_offset, other.max_phy)
 
 
 @dataclass
@@ -149,31 +149,20 @@ class Fenced:
     after_election: Memory | None = None
     cut_at: int | None = None
 
-    def section(self) -> Row:
-        """Return plan.json's "controller"."""
-        return {
-            "confirm_offset": self.confirm_offset,
-            "epochs": [asdict(epoch) for epoch in self.epochs],
-            "election": self._election(),
-        }
-
-    def _election(self) -> Row | None:
-        if self.elected is None:
-            return None
-        return {
-            "epoch": self.elected.epoch.epoch,
-            "start": self.elected.epoch.start,
-            "recorded": self.elected.recorded,
-            "removed": [epoch.epoch for epoch in self.elected.removed],
-            "cut_at": self.cut_at,
-        }
+    def controlled(self) -> ControlledStart:
+        """Return it as the effect of a start has it."""
+        election, elected = None, self.elected
+        if elected is not None:
+            removed = tuple(epoch.epoch for epoch in elected.removed)
+            election = Election(elected.epoch.epoch, elected.epoch.start, elected.recorded, removed, self.cut_at)
+        return ControlledStart(self.confirm_offset, self.epochs, election)
 
 
 @dataclass
 class Prediction:
     """The broker's acts at a start. If `starts` is False only `refusal` counts.
 
-    ledger: broker.dledger; None if there is no DLedger log.
+    ledger: None if there is no DLedger log.
     ledger_end: the end of such a log's data; `truncate_at` is its committed position.
     """
 
@@ -195,32 +184,32 @@ class Prediction:
     dispatches_after: int = -1  # recovery dispatches what lies beyond this physical offset alone
     hangs_at: int = -1  # start(), or an election, waits without end at this physical offset
     hangs_why: Refusal | None = None  # what dispatch throws there again and again; None if it waits for bytes
-    ledger: Row | None = None
+    ledger: LedgerState | None = None
     ledger_end: int | None = None
     ledger_from: int = -1  # from where on recovery of a DLedger log, or start(), dispatches all; -1: no start() is foreseen
     ledger_cut: int = -1  # where recovery of a DLedger log cuts the queues after an unclean exit; -1: it does not
 
-    def broker_section(self) -> Row:
-        """Return plan.json's "broker", without the refusal, which is rendered."""
+    def effect(self) -> StartEffect:
+        """Return what a start does, without what kinds of files and the messages of the log add."""
+        return StartEffect(self._started(), not self.unclean, self.refusal)
+
+    def _started(self) -> Started | None:
         if not self.starts or self.after_load is None or self.after_dispatch is None:
-            keys = "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch"
-            keys += " after_election controller dledger"
-            return {"starts": False, "exit": self.exit, **dict.fromkeys(keys.split())}
-        elected = self.controller.after_election if self.controller is not None else None
-        return {
-            "starts": True,
-            "exit": self.exit,
-            "start_segment": self.start_segment,
-            "stop_reason": self.stop_reason,
-            "min_phy_offset": self.min_phy_offset,
-            "truncate_at": self.truncate_at,
-            "deleted_files": self.deleted_files,
-            "after_load": self.after_load.state(),
-            "after_dispatch": self.after_dispatch.state(),
-            "after_election": elected.state() if elected is not None else None,
-            "controller": self.controller.section() if self.controller is not None else None,
-            "dledger": self.ledger,
-        }
+            return None
+        controller = self.controller
+        elected = controller.after_election if controller is not None else None
+        return Started(
+            self.start_segment,
+            self.stop_reason,
+            self.min_phy_offset,
+            self.truncate_at,
+            self.deleted_files,
+            self.after_load.state(),
+            self.after_dispatch.state(),
+            elected.state() if elected is not None else None,
+            controller.controlled() if controller is not None else None,
+            self.ledger,
+        )
 
     @property
     def log_end(self) -> int:
@@ -243,10 +232,6 @@ class Prediction:
         """Return physical offset at which the log ends then."""
         cut = self.controller.cut_at if self.controller is not None else None
         return self.log_end if cut is None else cut
-
-    @property
-    def exit(self) -> str:
-        return "unclean" if self.unclean else "clean"
 
 
 class Refused(Exception):

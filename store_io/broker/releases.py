@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from schemas import commitlog_layout, consumequeue_layout, index_layout, timer_layout
+from schemas.start_effect import Setting as Setting
 from store_io.base.errors import RefusedSetting, UsageError
 from store_io.base.java_compat import parse_number, split_dropping_tail
 from store_io.broker.settings.given_settings import taken_value
@@ -218,18 +219,6 @@ def changed_until(version: Version, changes: Mapping[str, Mapping[str, Held]]) -
 def release_rules(version: Version) -> ReleaseRules:
     """Return the rules of the newest known release that is not above this one."""
     return ReleaseRules(**changed_until(version, CHANGES))
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One value and its origin: "broker.conf", "default" or "inferred" (from the files' own sizes).
-
-    text: as broker.conf has it, also if the release makes nothing of it; None if no broker.conf names it.
-    """
-
-    value: Any
-    origin: str
-    text: str | None = None
 
 
 TIERED_PLUG_IN = "org.apache.rocketmq.tieredstore.TieredMessageStore"

@@ -172,8 +172,7 @@ def verdict(outcome: AuditOutcome) -> str:
         return ""
     if shrunk is not None:
         return f"Nothing to lose is left here: {shrunk.message}"
-    broker = outcome.plan.get("broker") or {}
-    starts = f"; RocketMQ {outcome.release} would start on it" if broker.get("starts") else ""
+    starts = f"; RocketMQ {outcome.release} would start on it" if outcome.started is not None else ""
     return f"{CATALOGUE[Code.COMMITLOG_EMPTY].meaning.rstrip('.')}{starts}"
 
 

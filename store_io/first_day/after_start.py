@@ -18,6 +18,8 @@ import numpy as np
 
 from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import QueueKey, Row
+from schemas.start_effect import EDGE_BYTES, BrokerState, Started, StartEffect, WrittenFile
+from schemas.start_effect import Edge as Edge
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreChanged, UsageError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
@@ -27,27 +29,13 @@ from store_io.log.entries.file_entries import unit_bytes
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
 from store_io.source.piece_digest import PieceDigest
+from store_io.wording.refusals import refusal_sentence
 
-EDGE_BYTES = 4096
 MOST_NAMED = 100  # differences, and topics that grew
 _STEP_BYTES = 4 << 20
 _NUMBER = re.compile(r"[0-9]{20}")
 _PIECES = re.compile(r"[0-9a-f]{32}")  # what `PieceDigest` gives; small files and DLedger's units have other digests
 _COMPARED = (QUEUES, BATCH_QUEUES, EXT, INDEX)
-
-
-class Edge(NamedTuple):
-    """Bytes [start, end) of a file of the log, which no broker changes again."""
-
-    file: str
-    start: int
-    end: int
-    digest: str
-
-    @property
-    def is_long(self) -> bool:
-        """Say whether it is no edge, but all that was written to the file."""
-        return self.end - self.start > EDGE_BYTES
 
 
 class Differs(StrEnum):
@@ -190,36 +178,59 @@ class AfterStart:
 # ---- what a plan promises ----------------------------------------------------------------------------------------------
 
 
-def state_of(broker: Row, paths: Sequence[str]) -> State:
-    """Return the ends that a plan's broker section names. paths: of the store's files. Raises UsageError for another form."""
+@dataclass(frozen=True)
+class Ends:
+    """The ends to which a start leads. log: files of commitlog/. data, units: those of a DLedger log. queues: as in `State`."""
+
+    log: Sequence[WrittenFile]
+    data: Sequence[WrittenFile]
+    units: Sequence[WrittenFile]
+    queues: Mapping[QueueKey, tuple[int, int]]
+
+
+def ends_of(started: Started) -> Ends:
+    """Return the ends to which this start leads."""
+    state, ledger = started.after_election or started.after_dispatch, started.ledger
+    data, units = (ledger.data, ledger.index) if ledger is not None else ((), ())
+    return Ends(state.commitlog, data, units, _ends_of_queues(state))
+
+
+def read_ends(broker: Row) -> Ends:
+    """Return the ends that a plan's broker section names. Raises UsageError for another form."""
     state, ledger = broker.get("after_election") or broker.get("after_dispatch"), broker.get("dledger")
     if not isinstance(state, dict) or not (ledger is None or isinstance(ledger, dict)):
         raise UsageError("the plan does not say what a start on its store leads to")
-    written = {f"{COMMITLOG}/{name}": wrote for name, wrote in _wrote(state, "commitlog")}
-    log = [(name, wrote) for name, wrote in _wrote(state, "commitlog")]
-    for part in ("data", "index"):
-        if ledger is None:
-            break
-        here = {path.rpartition("/")[2]: path for path in paths if _of_ledger(path, part)}
-        rows = list(_wrote(ledger, part))
-        written |= {here[name]: wrote for name, wrote in rows if name in here}
-        log += rows if part == "data" else []
-    return State(max((int(name) + wrote for name, wrote in log), default=0), written, _queues(state.get("queues")))
+    data, units = ([*_wrote(ledger, part)] if ledger is not None else [] for part in ("data", "index"))
+    return Ends([*_wrote(state, "commitlog")], data, units, _queues(state.get("queues")))
 
 
-def state_now(broker: Row, paths: Sequence[str]) -> State:
+def state_of(ends: Ends, paths: Sequence[str]) -> State:
+    """Return the state at these ends. paths: of the store's files."""
+    written = {f"{COMMITLOG}/{file.file}": file.wrote for file in ends.log}
+    for part, files in (("data", ends.data), ("index", ends.units)):
+        here = {path.rpartition("/")[2]: path for path in paths if files and _of_ledger(path, part)}
+        written |= {here[file.file]: file.wrote for file in files if file.file in here}
+    end = max((int(file.file) + file.wrote for file in (*ends.log, *ends.data)), default=0)
+    return State(end, written, ends.queues)
+
+
+def state_now(started: Started, paths: Sequence[str]) -> State:
     """Return the ends as the files have them now: queues end where their files do, before a start would add to them."""
-    state, loaded = state_of(broker, paths), _queues(broker["after_load"]["queues"])
+    state, loaded = state_of(ends_of(started), paths), _ends_of_queues(started.after_load)
     return State(state.end, state.written, {key: (state.queues.get(key, own)[0], own[1]) for key, own in loaded.items()})
 
 
-def _wrote(row: Row, key: str) -> Iterator[tuple[str, int]]:
+def _ends_of_queues(state: BrokerState) -> dict[QueueKey, tuple[int, int]]:
+    return {queue[:2]: (queue.min_offset, queue.max_offset) for queue in state.queues}
+
+
+def _wrote(row: Row, key: str) -> Iterator[WrittenFile]:
     for file in _rows(row.get(key), key):
         name: Any = file.get("file")
         wrote: Any = file.get("wrote")
         if not isinstance(name, str) or not _NUMBER.fullmatch(name) or not _is_count(wrote):
             raise UsageError(f"the plan's {key} has a file without a name, or without its end")
-        yield name, wrote
+        yield WrittenFile(name, wrote)
 
 
 def _queues(rows: Any) -> dict[QueueKey, tuple[int, int]]:
@@ -250,19 +261,19 @@ def _of_ledger(path: str, part: str) -> bool:
     return path.startswith(FOLDER_PREFIX) and path.split("/")[1:-1] == [part]
 
 
-def edges_of(source: ByteSource, state: State) -> list[Row]:
-    """Return both edges of each file of the log as plan.json has them, up to the end of what was written. Raises StoreError.
+def edges_of(source: ByteSource, state: State) -> list[Edge]:
+    """Return both edges of each file of the log, up to the end of what was written. Raises StoreError.
 
     Of a file that a broker continues there is also the range of all that was written: a digest of the whole file says nothing
     of it then.
     """
-    rows = []
+    rows: list[Edge] = []
     for path, end in sorted(state.written.items()):
         with source.open(path) as file:
             ranges = {(0, min(end, EDGE_BYTES)), (max(0, end - EDGE_BYTES), end), *([(0, end)] if end < file.size else [])}
             for start, stop in sorted(ranges):
                 if stop:
-                    rows.append({"file": path, "start": start, "end": stop, "digest": _range_digest(file, start, stop)})
+                    rows.append(Edge(path, start, stop, _range_digest(file, start, stop)))
     return rows
 
 
@@ -277,19 +288,20 @@ def _range_digest(file: ByteFile, start: int, end: int) -> str:
 
 
 def after_start(
-    promise: Promise, broker: Row, size_of: Callable[[str], int | None], source: ByteSource, full: bool = False
+    promise: Promise, effect: StartEffect, size_of: Callable[[str], int | None], source: ByteSource, full: bool = False
 ) -> AfterStart:
     """Hold the store against the plan. Raises StoreError if a file cannot be read.
 
-    broker: the section of the store's own plan, as it is now.
+    effect: of a start on the store as it is now.
     size_of: the length of a regular file of the store; None if it is not there.
     """
     found = AfterStart(full=full, going_known=promise.going is not None)
     same = _files(promise, size_of, found)
-    if broker["starts"]:
-        _ends(promise, state_now(broker, [*promise.inputs]), found)
+    if effect.started is not None:
+        _ends(promise, state_now(effect.started, [*promise.inputs]), found)
     else:
-        found.differ(Difference(Differs.NO_START, "", None, broker.get("refusal")))
+        refusal = str(refusal_sentence(effect.refusal)) if effect.refusal is not None else None
+        found.differ(Difference(Differs.NO_START, "", None, refusal))
     for edge in promise.edges:
         if edge.file not in same or edge.is_long and not full:
             continue

@@ -17,7 +17,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from schemas.advice import Advice, Gap, LeftOut, Refusal
-from schemas.rows import AuditOutcome, Checkpoint, EarlierRun, Finding, PlanStep, QueueKey, QueueSummary, Row
+from schemas.rows import AuditOutcome, Checkpoint, EarlierRun, Finding, PlanStep, QueueKey, QueueSummary
+from schemas.start_effect import StartEffect
 from store_io.base.tasks import Task
 from store_io.broker.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
@@ -267,8 +268,9 @@ class Kind(Generic[Facts, Results, View]):
         """Yield (path, size, digest) of each file that a task has read."""
         return iter(())
 
-    def add_to_plan(self, evidence: Evidence, broker: Row) -> None:
-        """Add what the kind says to plan.json's section `broker`."""
+    def add_to_effect(self, evidence: Evidence, effect: StartEffect) -> StartEffect:
+        """Return the effect of a start with what this kind of files says of it."""
+        return effect
 
     def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
         """Add the kind's rows to the outcome."""

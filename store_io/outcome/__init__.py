@@ -5,6 +5,7 @@
 * `copy_whole`: what shows that the copy is not all that its broker had.
 * `final_findings`: each finding with all that the catalogue says, in a stable order.
 * `release_leaves`: what a start leaves of each file, `steps` of plan.json.
+* `plan_writer`: the outcome as plan.json has it.
 * `verdict`: what matters most, in one sentence.
 * `plan_inputs`: every file that the plan depends on.
 * `audit_rows`: the audit as rows of the tables.

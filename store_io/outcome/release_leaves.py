@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from operator import attrgetter
 
 from schemas.finding_codes import STOP_REASONS
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep, Row
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep
 from schemas.store_names import COMMITLOG
 from store_io.base.wording import clause, count_text
 from store_io.kinds.all_kinds import KINDS
@@ -21,19 +21,17 @@ from store_io.model.evidence import Evidence
 from store_io.model.queue_runs import message_runs, messages_in
 from store_io.wording.refusals import refusal_sentence
 
-_STEP = [each.name for each in fields(PlanStep)]
 _begin = attrgetter("base_offset")
 
 
-def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
+def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[PlanStep]:
     """Return the CommitLog file by file, then the files of each kind; each with its reason and loss."""
     if evidence.log_not_opened:  # where the log ends is not known, so nothing is cut or deleted for it
         evidence = replace(evidence, prediction=None)
     serious = [f for f in findings if f.severity != NOTE]
     steps = [*_log_steps(evidence, serious), *(step for kind in KINDS for step in kind.left_by_start(evidence, serious))]
     # What was not opened may hold messages, and is not given up.
-    kept = (step for step in steps if step.action != "delete" or not evidence.was_not_opened(step.file))
-    return [{name: getattr(step, name) for name in _STEP} for step in kept]
+    return [step for step in steps if step.action != "delete" or not evidence.was_not_opened(step.file)]
 
 
 def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:

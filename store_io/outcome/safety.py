@@ -1,6 +1,6 @@
 """Whether a copy is safe to start: the one decision. Pages and terminals only word it; table `runs` and result.json keep it.
 
-It follows from an outcome alone: its broker section, its loss, its findings' severities, its group, and what it assumes.
+It follows from an outcome alone: what a start does, its loss, its findings' severities, its group, and what it assumes.
 
 A slave whose log ends earlier than its group's is normal, and no finding. But as master it loses what it lacks, so it is never
 called safe to start. Nor is a copy that has diverged from another: each holds messages at the same physical offsets, and
@@ -17,7 +17,8 @@ from enum import Enum, StrEnum, auto
 from schemas.advice import Advice, Step
 from schemas.finding_codes import BY_A_START, CATALOGUE, STARTS_DISPATCH, Code, Part
 from schemas.replicas import Group, Rejoining, Relation
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
+from schemas.start_effect import Election
 from schemas.store_names import COMMITLOG
 from store_io.base.wording import count_text, names_text, seen
 from store_io.broker.settings.config_rules import TABLE_NOUNS
@@ -251,15 +252,20 @@ def decide(outcome: AuditOutcome) -> Decision:
     in_group = alone
     if lacking is not None:
         in_group = max(alone, Safety.DIVERGED if lacking.diverged_from else Safety.LACKS, key=lambda safety: safety.danger)
-    other_release = bool(outcome.written_by) and outcome.plan.get("broker") is not None and in_group not in OF_ANY_RELEASE
+    other_release = bool(outcome.written_by) and outcome.effect is not None and in_group not in OF_ANY_RELEASE
     safety = Safety.UNKNOWN if other_release and in_group != Safety.STOP else in_group
     return Decision(safety, start, alone, lacking, in_group, other_release)
 
 
+def election_of(outcome: AuditOutcome) -> Election | None:
+    """Return the election as master in controller mode; None without one."""
+    controller = outcome.started.controller if outcome.started is not None else None
+    return controller.election if controller is not None else None
+
+
 def election_hangs(outcome: AuditOutcome) -> bool:
-    """Say whether what never ends is the election in controller mode. Where start() itself never ends, there is no election."""
-    controller = (outcome.plan.get("broker") or {}).get("controller") or {}
-    return bool(counted(outcome, Code.BROKER_HANGS)) and controller.get("election") is not None
+    """Say whether what never ends is the election in controller mode. If start() itself never ends, there is no election."""
+    return bool(counted(outcome, Code.BROKER_HANGS)) and election_of(outcome) is not None
 
 
 def setting_at_fault(outcome: AuditOutcome) -> Advice | None:
@@ -287,11 +293,10 @@ def start_of(outcome: AuditOutcome) -> Start:
 
 def start_beside_settings(outcome: AuditOutcome) -> Start:
     """Return the effect of a start, whatever settings are at odds with the copy."""
-    broker = outcome.plan.get("broker")
     damaged = is_damaged(outcome)
-    if broker is None:
+    if outcome.effect is None:
         return Start.NOT_KNOWN_OF_DAMAGED if damaged or entries_lost(outcome) else Start.NOT_KNOWN
-    if not broker.get("starts"):
+    if outcome.started is None:
         return Start.REFUSES
     if counted(outcome, Code.BROKER_HANGS) or counted(outcome, Code.BROKER_DROPS_MESSAGES):
         return Start.CUTS
@@ -393,17 +398,16 @@ def mended_by_a_start(outcome: AuditOutcome) -> bool:
 
 def remade_index_files(outcome: AuditOutcome) -> set[str]:
     """Return the index files that a start deletes, to make those of the last segments again."""
-    return {str(s["file"]) for s in outcome.plan.get("steps", ()) if s["action"] == "rebuild" and s["file"].startswith("index/")}
+    return {step.file for step in outcome.steps if step.action == "rebuild" and step.file.startswith("index/")}
 
 
 def index_shrinks(outcome: AuditOutcome) -> bool:
     """Say whether a start deletes index files and makes those of earlier messages of the log not again."""
-    remade, broker = remade_index_files(outcome), outcome.plan.get("broker") or {}
-    made = (broker.get("after_dispatch") or {}).get("index") or ()
-    if not remade or not made:
+    remade, started = remade_index_files(outcome), outcome.started
+    if not remade or started is None or not started.after_dispatch.index:
         return False
-    first = min(row["begin_phy_offset"] for row in made)
-    start = max(0, int(broker.get("min_phy_offset") or 0))
+    first = min(made.begin_phy_offset for made in started.after_dispatch.index)
+    start = max(0, started.min_phy_offset)
     before = (row for row in outcome.index_files if row.get("file") in remade and row.get("entries"))
     return any(max(row.get("begin_phy_offset") or 0, start) < min(first, row["end_phy_offset"]) for row in before)
 
@@ -424,11 +428,17 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
     return clauses
 
 
+def refused_by_config(outcome: AuditOutcome) -> str:
+    """Return the file of config/ at which a start ends, by its own name; "" without one."""
+    loads = outcome.effect.config if outcome.effect is not None else None
+    return loads.refused_by if loads is not None else ""
+
+
 def config_absent(outcome: AuditOutcome) -> str:
     """Return what a start needs of config/ and a copy with messages lacks, if no finding says so; else ""."""
-    loads, tables = (outcome.plan.get("broker") or {}).get("config"), outcome.config
+    loads, tables = outcome.effect.config if outcome.effect is not None else None, outcome.config
     holds_messages = outcome.messages or counted(outcome, Code.MESSAGES_NOT_READ)
-    if tables is None or not loads or not loads["starts"] or not holds_messages:
+    if tables is None or loads is None or loads.refused_by or not holds_messages:
         return ""
     return "" if entries_lost(outcome) or config_losses(outcome) else tables.absent
 
@@ -478,17 +488,6 @@ def timers_lost(outcome: AuditOutcome) -> int:
     """
     codes = (Code.TIMER_MESSAGE_LOST, Code.TIMERS_PASSED_OVER)
     return sum(f.count for f in outcome.findings if f.code in codes and f.severity == LOSS)
-
-
-def end_of_log(broker: Row) -> int:
-    """Return the physical offset at which the log ends once load() is done.
-
-    broker: of a release that starts.
-
-    For a DLedger log this is the end of its entries: the broker's own answer, `truncate_at`, is the end of the committed ones.
-    """
-    data = (broker.get("dledger") or {}).get("data") or ()
-    return int(data[-1]["file"]) + int(data[-1]["wrote"]) if data else int(broker.get("truncate_at") or 0)
 
 
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from schemas.advice import Cause, Gap, LeftOut
 from schemas.finding_codes import Code
 from schemas.first_day import FirstDay
 from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, NotRead, TopicLoss
 from schemas.replicas import NO_GROUP, Group
-from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
+from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun
+from schemas.start_effect import LostByStart, QueueLost, StartEffect
 from schemas.timer_layout import TIMER_WHEEL
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.java_properties import parse_properties
 from store_io.base.packed import packed
 from store_io.base.times import iso_time
 from store_io.base.wording import count_text
-from store_io.broker.releases import Setting
 from store_io.broker.settings.unsafe_settings import unsafe_settings
 from store_io.checks.changed_bytes import FirstRead
 from store_io.checks.emptied import log_end
 from store_io.checks.missing_messages import missing_messages
 from store_io.checks.repaired_store import kept_by_repair
 from store_io.first_day.first_day import first_day
-from store_io.first_day.plan_section import first_day_section
 from store_io.kinds.all_kinds import KINDS, ROOMS
 from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.queues.queue_kind import QUEUES
@@ -41,8 +40,7 @@ from store_io.outcome.final_findings import final_findings, no_repair
 from store_io.outcome.plan_inputs import plan_inputs
 from store_io.outcome.release_leaves import release_leaves
 from store_io.outcome.verdict import verdict_parts
-from store_io.wording.gaps import distinct, gap_rows, incomplete_texts
-from store_io.wording.refusals import refusal_row
+from store_io.wording.gaps import distinct, incomplete_texts
 
 
 def not_read(evidence: Evidence) -> NotRead:
@@ -99,16 +97,6 @@ class Judgement:
 def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:
     """Return the outcome of an audit that could not be made."""
     out = _blank(request, gaps)
-    out.plan = {
-        **_plan_head(request),
-        "complete": False,
-        "gaps": gap_rows(out.gaps),
-        "settings": {},
-        "inputs": [],
-        "broker": None,
-        "first_day": None,
-        "steps": [],
-    }
     out.verdict = f"Could not be audited: {out.incomplete[0]}"
     return out
 
@@ -123,7 +111,9 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.not_judged, out.no_repair = not_judged(evidence), no_repair(evidence.copy)
     out.bytes_read = evidence.bytes_read
     out.first_day = day
-    out.plan = _plan(evidence, out, known)
+    out.settings, out.inputs = copy.rules.settings, plan_inputs(evidence)
+    out.effect = _start_effect(evidence) if known else None
+    out.steps = release_leaves(evidence, out.findings)
     out.loss = loss_of_start(evidence.loss)
     for kind in KINDS:
         kind.add_to_outcome(evidence, out)
@@ -153,7 +143,7 @@ def start_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     """Return an outcome that has the effect of a start and the exit code alone. Parts that are not judged are named."""
     out = _judged(evidence, judged)
     out.not_judged = not_judged(evidence)
-    out.plan = {"broker": None if judged.gaps.faults else _broker_section(evidence, out)}
+    out.effect = None if judged.gaps.faults else _start_effect(evidence)
     return out
 
 
@@ -223,64 +213,19 @@ def _count_messages(evidence: Evidence, out: AuditOutcome) -> None:
         out.first_store_time, out.last_store_time = min(t[0] for t in times), max(t[1] for t in times)
 
 
-def _plan_head(request: AuditRequest) -> Row:
-    return {"schema_version": 1, "store": request.name, "release": request.release, "release_from": request.release_from}
-
-
-def _plan(evidence: Evidence, out: AuditOutcome, known: bool) -> Row:
-    """plan.json. known: nothing went wrong, so that it can be said what a broker would do."""
-    return {
-        **_plan_head(evidence.request),
-        "complete": out.complete,
-        "gaps": gap_rows(out.gaps),
-        **({"not_read": asdict(out.not_read)} if out.not_read != ALL_READ else {}),
-        **({"not_judged": out.not_judged} if out.not_judged else {}),
-        "settings": {key: _setting_row(setting) for key, setting in sorted(evidence.copy.rules.settings.items())},
-        "inputs": plan_inputs(evidence),
-        "broker": _broker_section(evidence, out) if known else None,
-        "first_day": first_day_section(out.first_day),
-        "steps": release_leaves(evidence, out.findings),
-    }
-
-
-def _setting_row(setting: Setting) -> Row:
-    """Return a setting with the text that the release made its value of, unless both are the same."""
-    row = {"value": setting.value, "from": setting.origin}
-    same = (
-        setting.text is None
-        or setting.text == str(setting.value)
-        or isinstance(setting.value, bool)
-        and (setting.text.lower() == str(setting.value).lower())
-    )
-    return row if same else {**row, "text": setting.text}
-
-
-def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
+def _start_effect(evidence: Evidence) -> StartEffect | None:
     if evidence.prediction is None:
         return None
-    refusal = out.refusal = evidence.prediction.refusal
-    broker = {
-        **evidence.prediction.broker_section(),
-        **refusal_row(refusal),
-    }
-    if evidence.prediction.starts and evidence.loss is not None:
-        broker["lost"] = {
-            "messages": evidence.loss.messages,
-            "bytes": evidence.loss.bytes,
-            "by_queue": packed(
-                {
-                    "topic": key[0],
-                    "queue_id": key[1],
-                    "messages": q.messages,
-                    "first_store_time": iso_time(q.first_store_time),
-                    "last_store_time": iso_time(q.last_store_time),
-                }
-                for key, q in sorted(evidence.loss.by_queue.items())
-            ),
-        }
+    effect, loss = evidence.prediction.effect(), evidence.loss
+    if effect.started is not None and loss is not None:
+        by_queue = packed(
+            QueueLost(*key, lost.messages, lost.first_store_time, lost.last_store_time)
+            for key, lost in sorted(loss.by_queue.items())
+        )
+        effect = replace(effect, started=replace(effect.started, lost=LostByStart(loss.messages, loss.bytes, by_queue)))
     for kind in KINDS:
-        kind.add_to_plan(evidence, broker)
-    return broker
+        effect = kind.add_to_effect(evidence, effect)
+    return effect
 
 
 def not_judged(evidence: Evidence) -> list[str]:

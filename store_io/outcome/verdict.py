@@ -18,6 +18,7 @@ from store_io.outcome.safety import (
     differs_alone,
     differs_from_log,
     election_hangs,
+    election_of,
     entries_lost,
     is_damaged,
     lost_of,
@@ -43,7 +44,7 @@ def names_first_gap(outcome: AuditOutcome) -> bool:
 
 def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
     """Return (the premises with which the verdict begins, the verdict itself). All else is set in the outcome."""
-    broker = outcome.plan["broker"]
+    effect, started = outcome.effect, outcome.started
     without_log = emptied.verdict(outcome)
     sentence = (
         without_log + _start_without_log(outcome)
@@ -56,7 +57,7 @@ def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is not None:
         sentence = f"{lacking.verdict()}; by itself: {sentence}"
-    if outcome.inferred_mode and broker is not None and (not broker["starts"] or lost_of(outcome)[0]):
+    if outcome.inferred_mode and effect is not None and (started is None or lost_of(outcome)[0]):
         sentence = f"Taken for {outcome.inferred_mode}, which a broker that has left this mode keeps, too: {sentence}"
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
     head = f"{doubts[0]}. " if doubts else ""
@@ -69,10 +70,10 @@ def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
         head, sentence = "", f"{taken[0]} {more}. {head}{sentence}"
     elif taken:
         head = f"{taken[0]}. {head}"
-    if outcome.release_from != NAMED and broker is not None:
+    if outcome.release_from != NAMED and effect is not None:
         why = "no release was named" if outcome.release_from == DEFAULT else f"{outcome.release_from} is not known"
         sentence += f" ({why}: this one is assumed)"
-    if outcome.settings_from == DEFAULT and broker is not None:
+    if outcome.settings_from == DEFAULT and effect is not None:
         sentence += f" (no broker.conf was named: {_assumed_settings(outcome)})"
     if absent := no_config(outcome):
         sentence += f". A start knows no {config_unknown(outcome)}: {absent} is not in this copy"
@@ -81,16 +82,16 @@ def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
     if unseen and not timers_lost(outcome):
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"
     sentence += "".join(f". {said}" for said in named_sentences(outcome))
-    if outcome.not_judged and broker is not None and broker["starts"]:
+    if outcome.not_judged and started is not None:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
-    if broker is not None and broker.get("controller") and not counted(outcome, Code.BROKER_HANGS):
+    if started is not None and started.controller is not None and not counted(outcome, Code.BROKER_HANGS):
         sentence += (
             ". In controller mode: counted as this replica is after its election as master, alone in its syncStateSet; before it,"
             " it is fenced"
         )
     again = repair_note(outcome).rstrip(".")
     sentence += f". {again}" if again else ""
-    return head, sentence + ("; not all of this copy was read" if outcome.incomplete and broker is not None else "")
+    return head, sentence + ("; not all of this copy was read" if outcome.incomplete and effect is not None else "")
 
 
 def _start_without_log(outcome: AuditOutcome) -> str:
@@ -104,11 +105,10 @@ def _start_without_log(outcome: AuditOutcome) -> str:
 
 def _assumed_settings(outcome: AuditOutcome) -> str:
     """Return a clause on the settings that are assumed if nobody named a broker.conf. Sizes from the files go without saying."""
-    settings = outcome.plan.get("settings", {})
     found = [
-        f"{key} = {str(row['value']).lower() if isinstance(row['value'], bool) else row['value']}"
-        for key, row in sorted(settings.items())
-        if row["from"] == "inferred" and type(row["value"]) is not int
+        f"{key} = {str(setting.value).lower() if isinstance(setting.value, bool) else setting.value}"
+        for key, setting in sorted(outcome.settings.items())
+        if setting.origin == "inferred" and type(setting.value) is not int
     ]
     if not found:
         return "RocketMQ's defaults are assumed"
@@ -166,17 +166,16 @@ def _by_itself(outcome: AuditOutcome) -> str:
 
 def _start_beside(outcome: AuditOutcome) -> str:
     """Say what a start does that reads another log than the one with messages."""
-    broker = outcome.plan["broker"]
-    if broker is None:
+    if outcome.started is None:
         return f"RocketMQ {outcome.release} would read another log of this copy"
-    deleted = len(broker["deleted_files"])
+    deleted = len(outcome.started.deleted_files)
     more = f" and delete {count_text(deleted, 'file')}" if deleted else ""
     return f"RocketMQ {outcome.release} would start{more}"
 
 
 def _losing(outcome: AuditOutcome, lost: int) -> str:
     """Return the sentence on the fate of valid messages of the log; "" if all stay."""
-    release, broker = outcome.release, outcome.plan["broker"]
+    release, started = outcome.release, outcome.started
     if election_hangs(outcome):
         left = f"; {count_text(lost, 'valid message')} would have no queue entry" if lost else ""
         elected = "its election as master, alone in its syncStateSet, never ends"
@@ -187,16 +186,16 @@ def _losing(outcome: AuditOutcome, lost: int) -> str:
     if lost and not counted(outcome, Code.BROKER_DROPS_MESSAGES):
         left = f"leave {count_text(lost, 'valid message')} without a queue entry"
         return f"RocketMQ {release} would start and {left}, so that consumers do not get {'it' if lost == 1 else 'them'}"
-    election = (broker.get("controller") or {}).get("election")
-    if lost and election is not None and election["cut_at"] is not None:
+    election = election_of(outcome)
+    if lost and election is not None and election.cut_at is not None:
         return (
             f"RocketMQ {release} would start; the controller's election of it would cut the CommitLog at physical offset"
-            f" {election['cut_at']:,} and lose {count_text(lost, 'valid message')}"
+            f" {election.cut_at:,} and lose {count_text(lost, 'valid message')}"
         )
     setting = setting_that_cuts(outcome)
-    if lost:
+    if lost and started is not None:
         return (
-            f"RocketMQ {release} would start, cut the CommitLog at physical offset {broker['truncate_at']:,} and lose"
+            f"RocketMQ {release} would start, cut the CommitLog at physical offset {started.truncate_at:,} and lose"
             f" {count_text(lost, 'valid message')}{f', as {setting} is on' if setting else ''}"
         )
     return ""

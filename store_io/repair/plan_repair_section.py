@@ -1,5 +1,5 @@
 """The section `repair` of plan.json, as an audit works it out: what `repair` would do under each policy. The plan's own `steps`
-are others: what a start would leave (`audit.outcome.release_leaves`).
+are others: what a start would leave (`outcome.release_leaves`).
 
     tasks = steps_tasks(outcome, location)
     outcome.repairs = repairs_of(outcome, [task.run() for task in tasks])
@@ -116,7 +116,7 @@ def _proposal(policy: str, answer: Any) -> RepairProposal:
 
 
 def _wanted(outcome: AuditOutcome) -> bool:
-    return outcome.exit_code in (DERIVED, LOST) and outcome.complete and outcome.plan.get("broker") is not None
+    return outcome.exit_code in (DERIVED, LOST) and outcome.complete and outcome.effect is not None
 
 
 def _message_bytes(outcome: AuditOutcome) -> int:

@@ -12,6 +12,7 @@ from schemas.repair import RepairProposal
 from schemas.rows import NOTE, AuditOutcome
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.broker.settings.config_rules import CONFIG_FILES, DATABASE_TABLES
+from store_io.outcome.safety import refused_by_config
 from store_io.repair.repair_plan import BROKER
 
 HEAL, HEAL_RISK, FIX_CONFIG, EMPTY_CONFIG, FIX_OFFSETS, WITH_EARLIER, LATE_TIMERS, DONOR = (
@@ -52,7 +53,7 @@ def timers_late(outcome: AuditOutcome) -> bool:
 
 def config_helps(outcome: AuditOutcome) -> bool:
     """Say whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
-    refused_by = ((outcome.plan.get("broker") or {}).get("config") or {}).get("refused_by")
+    refused_by = refused_by_config(outcome)
     mended = (f for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE)
     files = [f.file for f in mended if not f.has_step(Step.OLDER_LIGHT_OFFSETS)]
     files += [f"config/{refused_by}"] if refused_by else []

@@ -176,7 +176,7 @@ def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
         first = audit(work, work.request.plan.broker_conf, "the copy", work.location, digests=True)
     if first.outcome.no_repair:
         raise StoreError(advice_text(first.outcome.no_repair))
-    wrong = repair_plan.differences(work.request.plan, first.outcome.plan)
+    wrong = repair_plan.differences(work.request.plan, first.outcome)
     if wrong:
         more = f" (and {len(wrong) - 1} more differences)" if len(wrong) > 1 else ""
         raise StoreError(f"the store is not the one that the plan was made from: {wrong[0]}{more}")
@@ -194,7 +194,7 @@ def _audit_while_copied(work: Work, copying: CopyUnderWay) -> Audited | None:
         found = audit(work, work.request.plan.broker_conf, "the copy", copying.location, keep, copying.run_here, True)
     except StoreError:
         return None
-    return found if found.complete and not repair_plan.differences(work.request.plan, found.outcome.plan) else None
+    return found if found.complete and not repair_plan.differences(work.request.plan, found.outcome) else None
 
 
 def audit_changed(work: Work, what: str) -> Audited:

@@ -8,13 +8,15 @@ from dataclasses import replace
 from schemas.repair import RepairProposal, RepairReport, RepairStep
 from schemas.rows import AuditOutcome, Row
 from store_io.base.documents import document_of
+from store_io.outcome.plan_writer import audit_plan
 
 _KNOWN_IF_REFUSED = ("refused", "worked_out", "options", "config_left", "config", "steps")  # keys that are then not null
 
 
 def plan_document(outcome: AuditOutcome) -> Row:
     """Return the plan of an outcome, with its section `repair` if one was asked for."""
-    return outcome.plan if outcome.repairs is None else {**outcome.plan, "repair": section(outcome.repairs)}
+    plan = audit_plan(outcome)
+    return plan if outcome.repairs is None else {**plan, "repair": section(outcome.repairs)}
 
 
 def section(proposals: Sequence[RepairProposal]) -> Row | None:

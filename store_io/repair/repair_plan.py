@@ -27,6 +27,7 @@ from store_io.broker.settings.day_settings import DAY_DEFAULTS, named_settings
 from store_io.first_day.after_start import Edge, Leaving
 from store_io.first_day.cleaning import next_hour
 from store_io.first_day.cleaning_rules import hours_of
+from store_io.outcome.plan_writer import broker_section
 from store_io.repair.repair_documents import plan_document
 from store_io.repair.repair_steps import ACTIONS
 
@@ -305,9 +306,9 @@ def other_settings(plan: RepairPlan, given: Mapping[str, Any]) -> list[str]:
     return wrong
 
 
-def differences(plan: RepairPlan, found: Row) -> list[str]:
+def differences(plan: RepairPlan, found: AuditOutcome) -> list[str]:
     """Return sentences on differences between the audit of the copy and the plan."""
-    inputs = {row["file"]: (row["size"], row["digest"]) for row in found["inputs"]}
+    inputs = {row["file"]: (row["size"], row["digest"]) for row in found.inputs}
     wrong = []
     for path in sorted(plan.inputs.keys() | inputs.keys()):
         then, now = plan.inputs.get(path), inputs.get(path)
@@ -316,14 +317,15 @@ def differences(plan: RepairPlan, found: Row) -> list[str]:
         elif then != now:
             what = f"{then[0]} bytes then, {now[0]} now" if then[0] != now[0] else "other bytes than the plan was made from"
             wrong.append(f"{path}: {what}: audit again")
-    if plan.release != found["release"]:
-        wrong.append(f"release: {plan.release} in the plan, {found['release']} asked for")
+    if plan.release != found.release:
+        wrong.append(f"release: {plan.release} in the plan, {found.release} asked for")
     for key, then in sorted(plan.settings.items()):
-        now = found["settings"].get(key, {}).get("value")
+        now = found.settings[key].value if key in found.settings else None
         if then != now:
             wrong.append(f"settings.{key}: {then!r} in the plan, {now!r} in the repair's own audit")
+    broker = broker_section(found.effect) if found.effect is not None else {}
     for key in ("starts", "truncate_at", "min_phy_offset", "exit", "deleted_files"):
-        then, now = plan.broker.get(key), (found["broker"] or {}).get(key)
+        then, now = plan.broker.get(key), broker.get(key)
         if then != now:
             wrong.append(f"broker.{key}: {then!r} in the plan, {now!r} in the repair's own audit")
     return wrong

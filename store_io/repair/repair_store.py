@@ -39,7 +39,7 @@ from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.wording import count_text
-from store_io.first_day.after_start import edges_of, state_of
+from store_io.first_day.after_start import edges_of, ends_of, state_of
 from store_io.kinds.all_repairs import REPAIRS
 from store_io.kinds.config.rebuild.fix_config import fix_config
 from store_io.kinds.dledger.ledger_plan import plan_ledger
@@ -103,9 +103,10 @@ def repair(
 def _add_edges(outcome: RepairOutcome, location: StoreLocation) -> None:
     """Add the edges of the log's files to the plan of the new store: what `after-start` can hold against a file that grows."""
     assert outcome.audited is not None
-    plan = outcome.audited.plan
-    paths = [row["file"] for row in plan["inputs"]]
-    plan["edges"] = edges_of(open_source(location), state_of(plan["broker"], paths))
+    audited = outcome.audited
+    assert audited.started is not None
+    paths = [row["file"] for row in audited.inputs]
+    audited.edges = edges_of(open_source(location), state_of(ends_of(audited.started), paths))
 
 
 @every_read()

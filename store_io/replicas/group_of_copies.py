@@ -43,7 +43,7 @@ MAX_RANGES = 1000  # shown of what one copy has and another lacks
 def ledger_of(audit: StoreAudit) -> LedgerEnd | None:
     """Return where the copy's DLedger log ends; None without one."""
     ledger = audit.prediction.ledger if audit.prediction is not None else None
-    return LedgerEnd(ledger["end_index"], ledger["end_term"], ledger["committed_index"]) if ledger is not None else None
+    return LedgerEnd(ledger.end_index, ledger.end_term, ledger.committed_index) if ledger is not None else None
 
 
 def quorum_sentence(copies: Sequence[GroupCopy]) -> str:

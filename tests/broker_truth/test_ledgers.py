@@ -12,6 +12,7 @@ import pytest
 
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 from tests.broker_truth.harness import ledgers, own_network
 from tests.broker_truth.harness.ledgers import CONF, SETTINGS
@@ -94,7 +95,7 @@ def test_the_plans_are_what_the_release_does_and_the_advice_helps(killed: tuple[
     outcomes = [run_local(AuditRequest(r.name, StoreLocation(str(r)), release, CONF)) for r in roots]
     seen = own_network.run(ledgers.look, class_path(release, dledger=True), release, [(r, SETTINGS) for r in roots])
     for damage, outcome, real in zip(DAMAGES, outcomes, seen, strict=True):
-        assert ledgers.differences(ledgers.planned(outcome.plan["broker"]), real) == [], damage.__name__
+        assert ledgers.differences(ledgers.planned(audit_plan(outcome)["broker"]), real) == [], damage.__name__
     counts = [sum(end for _, end, _ in look["after_dispatch"]["queues"].values()) for look in seen[:2] if look is not None]
     cut = any(f.code == "ledger_crash_cut" for f in outcomes[0].findings)
     assert cut == (release in CRASH_CUTS) and counts[1] == MESSAGES

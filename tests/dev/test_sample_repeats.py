@@ -19,6 +19,7 @@ from store_io.broker.queues import queue_puts
 from store_io.log.scan import stored_runs
 from store_io.model import queue_runs
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import open_source
 
 
@@ -48,8 +49,8 @@ def test_each_repetition_is_sound(folder: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(packed, "FEW", few)
         monkeypatch.setattr(packed, "FEW_INSIDE", inside)
         again = audited(location)
-        assert isinstance(again.queues, packed.PackedList) and document(again.plan) == document(outcome.plan)
-        assert isinstance(again.plan["inputs"], packed.PackedList) == (few == 2) and again.queues == outcome.queues
+        assert isinstance(again.queues, packed.PackedList) and document(audit_plan(again)) == document(audit_plan(outcome))
+        assert isinstance(audit_plan(again)["inputs"], packed.PackedList) == (few == 2) and again.queues == outcome.queues
 
 
 def test_runs_in_temporary_files_change_no_result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +60,7 @@ def test_runs_in_temporary_files_change_no_result(folder: Path, monkeypatch: pyt
     monkeypatch.setattr(stored_runs, "MOST_HELD", 100)
     monkeypatch.setattr(queue_runs, "BLOCK_RUNS", 50)
     again = audited(location)
-    assert plain.findings and again.findings == plain.findings and document(again.plan) == document(plain.plan)
+    assert plain.findings and again.findings == plain.findings and document(audit_plan(again)) == document(audit_plan(plain))
     assert (again.queues, again.segments, again.loss) == (plain.queues, plain.segments, plain.loss)
 
 
@@ -73,19 +74,29 @@ def test_a_full_disk_of_temporary_files_takes_nothing_of_what_was_found(folder: 
     monkeypatch.setattr(packed, "FEW", 2)
     outcome = audited(location)
     assert whole.findings and isinstance(outcome.queues, packed.PackedList)
-    assert document(outcome.plan) == document(whole.plan) and outcome.findings == whole.findings and outcome.complete
+    assert (
+        document(audit_plan(outcome)) == document(audit_plan(whole)) and outcome.findings == whole.findings and outcome.complete
+    )
 
 
 def test_queues_that_are_lost_come_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     location = RepeatedLocation(str(folder), repeats=4, lost=True)
     plain = audited(location)
-    assert (plain.exit_code, plain.complete, len(plain.queues), plain.plan["broker"]["lost"]["messages"]) == (10, True, 12, 0)
+    assert (plain.exit_code, plain.complete, len(plain.queues), audit_plan(plain)["broker"]["lost"]["messages"]) == (
+        10,
+        True,
+        12,
+        0,
+    )
     assert sum(f.count for f in plain.findings) == plain.messages == sum(row["missing"] for row in plain.queues)
     monkeypatch.setattr(packed, "FEW", 2)
     monkeypatch.setattr(queue_puts, "MOST_ROWS", 10)
     monkeypatch.setattr(stored_runs, "MOST_HELD", 20)
     again = audited(location)
-    assert document(again.plan) == document(plain.plan) and (again.findings, again.queues) == (plain.findings, plain.queues)
+    assert document(audit_plan(again)) == document(audit_plan(plain)) and (again.findings, again.queues) == (
+        plain.findings,
+        plain.queues,
+    )
 
 
 def test_light_queues(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from jobs import RULES_VERSION, entry
 from jobs.runtime import setup as environment
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 
 README = environment.ROOT / "README.md"
@@ -77,7 +78,7 @@ def test_the_repair_shows_its_real_output(capsys: pytest.CaptureFixture[str], tm
     words = shlex.split(command)
     folder = environment.ROOT / "examples" / "damaged-store"
     asked = AuditRequest("store", StoreLocation(str(folder / "store")), "4.9.8", (folder / "broker.conf").read_text())
-    (tmp_path / "plan.json").write_text(json.dumps(run_local(asked).plan))
+    (tmp_path / "plan.json").write_text(json.dumps(audit_plan(run_local(asked))))
     places = {"out/store/plan.json": tmp_path / "plan.json", "repaired": tmp_path / "repaired"}
     words = [str(places.get(word, environment.ROOT / word if word.startswith("examples/") else word)) for word in words]
     home = "/home/you/store-audit"

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from store_io.base.packed import PackedList
+from store_io.base.packed import ByPlace
 
-_LISTS = (list, tuple, PackedList)
+_LISTS = (list, tuple, ByPlace)
 # Known keys in the order in which they read well; others follow, sorted. So the order never depends on how a dict was built.
 _ORDER = (
     # What an audit reads of a repair's report comes first (store_io/checks/repaired_store.py).

@@ -89,7 +89,7 @@ def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome], words: Mapping[s
 
 def _store(outcome: AuditOutcome, run: RunInfo, words: Sequence[str]) -> Row:
     messages, size = lost_of(outcome)
-    broker = outcome.plan.get("broker") or {}
+    effect, started = outcome.effect, outcome.started
     lacks, diverged = lacks_of(outcome)
     return {
         **{name: getattr(outcome, name) for name in _AS_THEY_ARE},
@@ -99,9 +99,9 @@ def _store(outcome: AuditOutcome, run: RunInfo, words: Sequence[str]) -> Row:
         "safety": decide(outcome).safety,
         "answer": answer_of(outcome),
         "steps": [_step(step) for step in shown_steps(outcome, words, run.plan_of(outcome.name))],
-        "starts": broker.get("starts"),
-        "refusal_kind": broker.get("refusal_kind"),
-        "truncate_at": broker.get("truncate_at"),
+        "starts": None if effect is None else effect.starts,
+        "refusal_kind": None if outcome.refusal is None else str(outcome.refusal.kind),
+        "truncate_at": None if started is None else started.truncate_at,
         "not_read": asdict(outcome.not_read) if outcome.not_read != ALL_READ else None,
         **_extent_of(outcome),
         "lost_messages": messages,

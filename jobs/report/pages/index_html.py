@@ -113,7 +113,7 @@ def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
     danger: greater for a store that is listed earlier.
     """
     lost_messages, lost_bytes = lost_of(outcome)
-    starts = bool((outcome.plan.get("broker") or {}).get("starts"))
+    starts = outcome.started is not None
     counts = _counts([outcome])
     return StoreRow(
         outcome=outcome,

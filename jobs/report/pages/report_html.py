@@ -35,7 +35,7 @@ from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOu
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import SEVERITIES
 from store_io.checks.missing_messages import missing_text
-from store_io.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
+from store_io.outcome.safety import Safety, is_emptied, lacks_of, lost_of, timers_lost
 
 _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 
@@ -74,18 +74,18 @@ class Section:
 def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> Iterator[str]:
     """Return the page of a store, in pieces."""
     context = context or PageContext()
-    broker, judgement = outcome.plan.get("broker"), judge(outcome)
+    effect, started, judgement = outcome.effect, outcome.started, judge(outcome)
     words = context.store_words or words_of(outcome)
     lost_messages, lost_bytes = lost_of(outcome)
     lacks, lost_timers = lacks_of(outcome)[0], timers_lost(outcome)
-    acts = Counter(str(s["action"]) for s in outcome.plan.get("steps", ()) if s["action"] != "keep")
+    acts = Counter(step.action for step in outcome.steps if step.action != "keep")
     counts = [(severity, outcome.counts.get(severity, 0)) for severity in SEVERITIES]
     view: View = {
         "title": f"{title_of(outcome)}: RocketMQ store audit",
         "name": title_of(outcome),
         "context": context,
         "outcome": outcome,
-        "broker": broker,
+        "effect": effect,
         "judgement": judgement,
         "shape": SHAPE_OF[judgement.kind],
         "style": style_of(judgement.kind, outcome.exit_code),
@@ -106,8 +106,8 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "lacks": lacks,
         "sound": "" if lost_messages or lost_timers or lacks or not outcome.messages or is_emptied(outcome) else "c-safe",
         "missing": missing_text(outcome.missing),
-        "end_of_log": end_of_log(broker) if broker and broker.get("starts") else None,
-        "ends": why_it_ends(outcome, broker) if broker else "",
+        "end_of_log": started.log_end if started is not None else None,
+        "ends": why_it_ends(outcome, started) if started is not None else "",
         "counts": [(severity, number, count_text(number, severity, _PLURALS[severity])) for severity, number in counts],
         "notes": note_kinds([outcome]),
         "held": held(outcome),
@@ -128,32 +128,32 @@ def _premises_head(outcome: AuditOutcome) -> str:
 
 
 def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], context: PageContext) -> Iterator[Section]:
-    broker = outcome.plan.get("broker")
+    started = outcome.started
     if outcome.loss.by_topic or outcome.loss.groups or outcome.loss.delay_levels:
-        yield Section("lost", "What would be lost", lambda: lost_view(outcome, broker, words))
+        yield Section("lost", "What would be lost", lambda: lost_view(outcome, words))
     compared = outcome.comparison
     if compared is not None:
         yield Section("compared", "Which release would lose least", lambda: compared_view(outcome, compared))
     timers = outcome.timers
     if timers is not None and timers.units:
-        yield Section("timers", "Timers", lambda: timers_view(outcome, timers, broker))
+        yield Section("timers", "Timers", lambda: timers_view(outcome, timers))
     if outcome.segment_count or outcome.queues:
-        yield Section("map", "Map of the CommitLog", lambda: map_view(outcome, broker))
-        if broker and broker.get("controller"):
-            yield Section("controller", "Controller mode", lambda: controller_view(broker))
-        yield Section("marks", "Where each file ends", lambda: marks_view(outcome, broker))
+        yield Section("map", "Map of the CommitLog", lambda: map_view(outcome))
+        if started is not None and (controller := started.controller) is not None:
+            yield Section("controller", "Controller mode", lambda: controller_view(started, controller))
+        yield Section("marks", "Where each file ends", lambda: marks_view(outcome))
         yield Section("queues", "ConsumeQueues and index files", lambda: queues_view(outcome))
         yield Section("findings", "Findings", lambda: findings_view(outcome, words))
     if outcome.replicas.copies:
         yield Section("replicas", "Other copies of this log", lambda: replicas_view(outcome))
-    if kind != Safety.SAFE and outcome.plan.get("steps"):
+    if kind != Safety.SAFE and outcome.steps:
         leaves = leaves_view(outcome)
         yield Section("leaves", "What a start leaves of each file", lambda: leaves)
         if not leaves["all_kept"]:
             yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, context.plan, context.to))
-    tables = outcome.config
-    if tables is not None and broker is not None and broker.get("config"):
-        yield Section("config", "What config/ holds", lambda: config_view(outcome, tables))
-    if outcome.plan.get("settings"):
+    tables, load = outcome.config, outcome.effect.config if outcome.effect is not None else None
+    if tables is not None and load is not None:
+        yield Section("config", "What config/ holds", lambda: config_view(load, tables))
+    if outcome.settings:
         yield Section("settings", "Settings", lambda: settings_view(outcome))
     yield Section("limits", "What was read, and what no check can see", lambda: limits_view(outcome))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
@@ -16,6 +16,7 @@ from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.losses import TimersOfCopy
 from schemas.rows import NOTE, AuditOutcome, ConfigTables, Row
+from schemas.start_effect import BrokerState, ConfigLoad, ControlledStart, QueueEnds, Started
 
 _COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry shifted", "unexpected": "entry unexpected"}
 
@@ -74,12 +75,12 @@ def queues_view(outcome: AuditOutcome) -> View:
     }
 
 
-def timers_view(outcome: AuditOutcome, timers: TimersOfCopy, broker: Row | None) -> View:
+def timers_view(outcome: AuditOutcome, timers: TimersOfCopy) -> View:
     """Return the data of timers.html: how many wait and when they are due, and a start's effect on them."""
     return {
         "timers": timers,
         "words": list(timer_words(outcome)),
-        "after": (broker or {}).get("timer"),
+        "after": outcome.effect.timers if outcome.effect is not None else None,
     }
 
 
@@ -89,14 +90,13 @@ class TakenFile:
     taken: str
 
 
-def config_view(outcome: AuditOutcome, tables: ConfigTables) -> View:
+def config_view(load: ConfigLoad, tables: ConfigTables) -> View:
     """Return the data of config.html: the first entries of each table; config.json has all."""
-    config: Row = (outcome.plan.get("broker") or {}).get("config") or {}
     own = {"topic": sum(1 for _ in tables.own_topics), "group": sum(1 for _ in tables.own_groups)}
     built_in = {"topic": len(tables.topics) - own["topic"], "group": len(tables.groups) - own["group"]}
     return {
-        "config": config,
-        "files": list(_files(config)),
+        "config": load,
+        "files": [TakenFile(name, taken or "none") for name, taken in sorted(load.read.items())],
         "own": own,
         "built_in": built_in if tables.lists_built_in else {},
         "topics": list(islice(tables.own_topics, MOST_SHOWN)),
@@ -106,13 +106,8 @@ def config_view(outcome: AuditOutcome, tables: ConfigTables) -> View:
     }
 
 
-def _files(config: Row) -> Iterator[TakenFile]:
-    for name, taken in sorted((config.get("read") or {}).items()):
-        yield TakenFile(name, taken or "none")
-
-
 @dataclass(frozen=True)
-class QueueEnds:
+class ElectedQueue:
     """A queue's ends while the broker is fenced and after its election; None if it has no such queue then."""
 
     topic: str
@@ -132,36 +127,32 @@ class Moment:
     keys: int
 
 
-def controller_view(broker: Row) -> View:
-    """Return the data of controller.html.
-
-    broker: of a store in controller mode that would start.
-    """
-    controller, fenced, elected = broker["controller"], broker["after_dispatch"], broker["after_election"]
-    moments = [_moment("fenced, before the controller has answered", fenced, broker["truncate_at"])]
-    cut_at = None
+def controller_view(started: Started, controller: ControlledStart) -> View:
+    """Return the data of controller.html. controller: the additions to that start."""
+    fenced, elected, election = started.after_dispatch, started.after_election, controller.election
+    moments = [_moment("fenced, before the controller has answered", fenced, started.truncate_at)]
+    cut_at = election.cut_at if election is not None else None
     if elected is not None:
-        cut_at = controller["election"]["cut_at"]
-        moments.append(_moment("elected as master", elected, broker["truncate_at"] if cut_at is None else cut_at))
+        moments.append(_moment("elected as master", elected, started.truncate_at if cut_at is None else cut_at))
     return {
-        "identity": controller.get("identity"),
-        "confirmed": controller["confirm_offset"],
-        "epochs": controller["epochs"][-MOST_SHOWN:],
-        "of_epochs": len(controller["epochs"]),
-        "election": controller["election"],
+        "identity": controller.identity,
+        "confirmed": controller.confirm_offset,
+        "epochs": controller.epochs[-MOST_SHOWN:],
+        "of_epochs": len(controller.epochs),
+        "election": election,
         "moments": moments,
-        "queues": _ends(fenced["queues"], elected["queues"]) if elected is not None else [],
-        "left": (broker.get("lost") or {}).get("messages", 0) if elected is not None and cut_at is None else 0,
+        "queues": _ends(fenced.queues, elected.queues) if elected is not None else [],
+        "left": started.lost.messages if started.lost is not None and elected is not None and cut_at is None else 0,
     }
 
 
-def _moment(name: str, state: Row, log_end: int) -> Moment:
-    entries = sum(max(0, q["max_offset"] - q["min_offset"]) for q in state["queues"])
-    keys = sum(max(0, f["index_count"] - 1) for f in state["index"])
-    return Moment(name, log_end, len(state["queues"]), entries, keys)
+def _moment(name: str, state: BrokerState, log_end: int) -> Moment:
+    entries = sum(max(0, queue.max_offset - queue.min_offset) for queue in state.queues)
+    keys = sum(max(0, file.index_count - 1) for file in state.index)
+    return Moment(name, log_end, len(state.queues), entries, keys)
 
 
-def _ends(fenced: Sequence[Row], elected: Sequence[Row]) -> list[QueueEnds]:
-    before = {(q["topic"], q["queue_id"]): q["max_offset"] for q in fenced}
-    rows = [QueueEnds(q["topic"], q["queue_id"], before.get((q["topic"], q["queue_id"])), q["max_offset"]) for q in elected]
+def _ends(fenced: Iterable[QueueEnds], elected: Iterable[QueueEnds]) -> list[ElectedQueue]:
+    before = {queue[:2]: queue.max_offset for queue in fenced}
+    rows = [ElectedQueue(queue.topic, queue.queue_id, before.get(queue[:2]), queue.max_offset) for queue in elected]
     return [row for row in rows if row.fenced != row.elected]

@@ -25,7 +25,9 @@ from jobs.report.texts.finding_words import finding_groups
 from jobs.report.texts.step_words import VERBS, numbers_text
 from jobs.report.texts.text import count_text, not_read_texts, value_text
 from schemas.repair import RepairProposal
-from schemas.rows import DEFAULT, AuditOutcome, Comparison, Row
+from schemas.rows import DEFAULT, AuditOutcome, Comparison, PlanStep, Row
+from schemas.start_effect import QueueLost
+from store_io.base.times import iso_time
 from store_io.repair.proposals import proposals
 
 MAX_COMMANDS = 5
@@ -45,16 +47,17 @@ def findings_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
     }
 
 
-def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -> View:
+def lost_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
     """Return the data of lost.html: topics, queues, groups and delay levels, those that lose most first."""
     loss = outcome.loss
-    lost = (broker or {}).get("lost") or {}
-    by_queue = lost.get("by_queue", ())
-    queues = nsmallest(MAX_ROWS, by_queue, key=lambda q: (-q["messages"], q["topic"], q["queue_id"]))
+    lost = outcome.started.lost if outcome.started is not None else None
+    by_queue = lost.by_queue if lost is not None else ()
+    queues = nsmallest(MAX_ROWS, by_queue, key=lambda lost: (-lost.messages, lost.topic, lost.queue_id))
     listing = list(_commands(outcome, queues[:MAX_COMMANDS], words))
     return {
         "topics": sorted(loss.by_topic, key=lambda topic: (-topic.messages, topic.topic)),
         "queues": queues,
+        "iso_time": iso_time,
         "queue_count": len(by_queue),
         "commands": [command for command, _ in listing if command],
         "withheld": list(dict.fromkeys(why for _, why in listing if why)),
@@ -63,15 +66,15 @@ def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -
     }
 
 
-def _commands(outcome: AuditOutcome, queues: Sequence[Row], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _commands(outcome: AuditOutcome, queues: Sequence[QueueLost], words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the commands that show lost messages, as `queue_query` gives them."""
-    wanted = {(queue["topic"], queue["queue_id"]) for queue in queues}  # of all rows, which may be a million
+    wanted = {(queue.topic, queue.queue_id) for queue in queues}  # of all rows, which may be a million
     known = {key: row for row in outcome.queues if (key := (row["topic"], row["queue_id"])) in wanted} if wanted else {}
     for queue in queues:
-        row = known.get((queue["topic"], queue["queue_id"]), {})
+        row = known.get((queue.topic, queue.queue_id), {})
         end, first = row.get("log_end_offset"), row.get("dispatch_max_offset")
         if end is not None and first is not None and first < end:
-            yield queue_query(words, queue["topic"], queue["queue_id"], first, end)
+            yield queue_query(words, queue.topic, queue.queue_id, first, end)
 
 
 def compared_view(outcome: AuditOutcome, compared: Comparison) -> View:
@@ -90,37 +93,36 @@ def compared_view(outcome: AuditOutcome, compared: Comparison) -> View:
 class StepRun:
     """Neighbouring steps of one kind."""
 
-    steps: Sequence[Row]
+    steps: Sequence[PlanStep]
 
     @property
     def messages(self) -> int:
-        return sum(int(step.get("lost_messages") or 0) for step in self.steps)
+        return sum(step.lost_messages for step in self.steps)
 
     @property
     def bytes(self) -> int:
-        return sum(int(step.get("lost_bytes") or 0) for step in self.steps)
+        return sum(step.lost_bytes for step in self.steps)
 
     @property
     def actions(self) -> list[tuple[str, int]]:
-        return sorted(Counter(str(step["action"]) for step in self.steps).items())
+        return sorted(Counter(step.action for step in self.steps).items())
 
     @property
     def things(self) -> tuple[str, str]:
         """Return the words for the files on which the steps act, one and many."""
-        tops = {str(step["file"]).partition("/")[0] for step in self.steps}
+        tops = {step.file.partition("/")[0] for step in self.steps}
         if tops == {"commitlog"}:
             return "segment", "segments"
         if tops <= _QUEUE_FOLDERS:
-            return ("queue", "queues") if self.steps[0]["action"] == "rebuild" else ("queue file", "queue files")
+            return ("queue", "queues") if self.steps[0].action == "rebuild" else ("queue file", "queue files")
         return ("index file", "index files") if tops == {"index"} else ("file or queue", "files or queues")
 
 
 def leaves_view(outcome: AuditOutcome) -> View:
     """Return the data of leaves.html."""
-    steps = outcome.plan.get("steps", ())
-    runs = [StepRun(list(run)) for _, run in groupby(steps, _kind_of)]
+    runs = [StepRun(list(run)) for _, run in groupby(outcome.steps, _kind_of)]
     return {
-        "all_kept": all(step["action"] == "keep" for step in steps),
+        "all_kept": all(step.action == "keep" for step in outcome.steps),
         "runs": runs[:MAX_RUNS],
         "not_shown": sum(len(run.steps) for run in runs[MAX_RUNS:]),
     }
@@ -170,13 +172,13 @@ class ShownProposal:
         return f"{own} and {healed:,} healed" if healed else own
 
 
-def _kind_of(step: Row) -> tuple[str, str, str]:
+def _kind_of(step: PlanStep) -> tuple[str, str, str]:
     """Return the key by which steps are put together.
 
     Segments with the same key have the same action, queue files are all those that a cut takes.
     """
-    top = str(step["file"]).partition("/")[0]
-    return top, str(step["reason"]), "" if top in _QUEUE_FOLDERS and step["action"] != "rebuild" else str(step["action"])
+    top = step.file.partition("/")[0]
+    return top, step.reason, "" if top in _QUEUE_FOLDERS and step.action != "rebuild" else step.action
 
 
 def replicas_view(outcome: AuditOutcome) -> View:
@@ -199,7 +201,7 @@ def replicas_view(outcome: AuditOutcome) -> View:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ShownSetting:
     name: str
     value: str
     origin: str
@@ -228,10 +230,10 @@ class AuditedPart:
 
 def settings_view(outcome: AuditOutcome) -> View:
     """Return the data of settings.html: the release's defaults apart."""
-    own: list[Setting] = []
-    defaults: list[Setting] = []
-    for name, row in sorted(outcome.plan["settings"].items()):
-        (defaults if row["from"] == DEFAULT else own).append(Setting(name, _value(row["value"]), row["from"]))
+    own: list[ShownSetting] = []
+    defaults: list[ShownSetting] = []
+    for name, setting in sorted(outcome.settings.items()):
+        (defaults if setting.origin == DEFAULT else own).append(ShownSetting(name, _value(setting.value), setting.origin))
     return {"own": own, "defaults": defaults}
 
 
@@ -251,7 +253,7 @@ def limits_view(outcome: AuditOutcome) -> View:
             AuditedPart("ConsumeQueues", f"{count_text(len(queues), 'queue')}, {queue_files}", queues, None),
             AuditedPart("index", count_text(len(files), "file"), files, _bytes_of(files)),
         ],
-        "inputs": len(outcome.plan.get("inputs", ())),
+        "inputs": len(outcome.inputs),
         "dropped": sum(outcome.findings_dropped.values()),
         "not_read": not_read_texts(outcome),
     }

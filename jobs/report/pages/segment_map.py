@@ -18,7 +18,6 @@ from jobs.report.texts.safety_text import lower
 from jobs.report.texts.text import bytes_text, count_text, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Row
-from store_io.outcome.safety import end_of_log
 
 CELLS = 240  # of a bar
 MAX_SHOWN = 120  # segments with a bar of their own; the others are folded with their neighbours
@@ -99,12 +98,13 @@ class Item:
     missing: int = 0
 
 
-def map_view(outcome: AuditOutcome, broker: Row | None) -> View:
+def map_view(outcome: AuditOutcome) -> View:
     """Return the data of map.html."""
     if not outcome.segments:
         return {"parts": []}
-    cut = end_of_log(broker) if broker and broker.get("starts") else None
-    parts = _parts(outcome, cut, str(broker.get("start_segment")) if broker else "")
+    started = outcome.started
+    cut = started.log_end if started is not None else None
+    parts = _parts(outcome, cut, started.start_segment or "" if started is not None else "")
     kinds = {kind for part in parts for _, _, kind in part.pieces}
     shown = _folded(parts)
     size = sum(int(s["size_bytes"]) for s in outcome.segments)

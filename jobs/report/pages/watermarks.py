@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from jobs.report.pages.page import View
 from jobs.report.texts.text import span_text, time_text
 from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Checkpoint, Row
-from store_io.outcome.safety import end_of_log, lost_of
+from store_io.outcome.safety import lost_of
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Line:
     width: str | None = None
 
 
-def marks_view(outcome: AuditOutcome, broker: Row | None) -> View:
+def marks_view(outcome: AuditOutcome) -> View:
     """Return the data of marks.html, empty if there is nothing to place."""
     if not outcome.segments:
         return {"scales": []}
-    offsets = offset_marks(outcome, broker)
+    offsets = offset_marks(outcome)
     scales = [("Physical offsets", [_offset_line(mark, offsets[0]) for mark in offsets])]
     if outcome.last_store_time:
         times = time_marks(outcome)
@@ -50,20 +50,21 @@ def marks_view(outcome: AuditOutcome, broker: Row | None) -> View:
     return {"scales": scales}
 
 
-def offset_marks(outcome: AuditOutcome, broker: Row | None) -> list[Mark]:
+def offset_marks(outcome: AuditOutcome) -> list[Mark]:
     """Return marks on the scale of physical offsets; the first is the whole CommitLog. outcome: one with segments."""
     bases = [(_number(s, "base_offset"), s) for s in outcome.segments]
     marks = [_range("CommitLog files, from first to last byte", [b for b, _ in bases], [b + s["size_bytes"] for b, s in bases])]
     written = [b + e["end"] for b, s in bases for e in s.get("extents") or () if e["kind"] == EXTENT_MESSAGE]
     if written:
         marks.append(_point("end of the last message in this copy", max(written)))
-    if broker and broker.get("starts"):
-        marks.append(_point("first physical offset after a start", _number(broker, "min_phy_offset")))
-        start = str(broker.get("start_segment") or "")
+    started = outcome.started
+    if started is not None:
+        marks.append(_point("first physical offset after a start", started.min_phy_offset))
+        start = started.start_segment or ""
         if start.isascii() and start.isdigit():
             marks.append(_point("recovery begins to read", int(start)))
         style = "cut" if lost_of(outcome)[0] else ""
-        marks.append(_point("end of the CommitLog after a start: the cut", end_of_log(broker), style))
+        marks.append(_point("end of the CommitLog after a start: the cut", started.log_end, style))
     ends = [q["load_max_phy_offset"] for q in outcome.queues if (q.get("load_max_phy_offset") or -1) >= 0]
     if ends:
         marks.append(_range(f"last message in each of {len(ends):,} ConsumeQueues, once loaded", ends, ends))

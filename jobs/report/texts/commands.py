@@ -247,7 +247,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str, to: 
     to: the new store; "": beside the copy.
     If an audit did not work the repairs out, the one command is `rescue`, which does.
     """
-    if outcome.plan.get("broker") is None or not outcome.complete or not acts(outcome) or repair_withheld(outcome):
+    if outcome.effect is None or not outcome.complete or not acts(outcome) or repair_withheld(outcome):
         return []
     if not plan or not (to or _has_place_beside(words[0])):
         return []
@@ -279,8 +279,7 @@ def _effect(outcome: AuditOutcome, proposal: RepairProposal) -> str:
 
 
 def _mends(outcome: AuditOutcome) -> str:
-    starts = (outcome.plan.get("broker") or {}).get("starts")
-    return "mends what differs" if starts else "removes what stops the release"
+    return "mends what differs" if outcome.started is not None else "removes what stops the release"
 
 
 def effect_clauses(proposal: RepairProposal) -> list[str]:

@@ -86,7 +86,7 @@ def _repair_text(outcome: AuditOutcome, changed: bool) -> str:
     more = more_than_a_start(outcome, best) - best.healed
     all_of_them = "the " if best.messages_after == 1 else "all " if best.messages_after == outcome.messages + best.healed else ""
     kept = f"keeps {all_of_them}{count_text(best.messages_after, 'message')}" if best.messages_after else ""
-    if not (outcome.plan.get("broker") or {}).get("starts"):
+    if outcome.started is None:
         does = [kept, "removes what stops the release"]
     elif more > 0:
         cuts = lost_of(outcome)[0] > counted(outcome, Code.BROKER_SKIPS_MESSAGES)

@@ -135,7 +135,7 @@ def _row(
 
 
 def _starts(outcome: AuditOutcome) -> bool:
-    return bool((outcome.plan.get("broker") or {}).get("starts"))
+    return outcome.started is not None
 
 
 def _start_keeps(outcome: AuditOutcome) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from jobs.report.texts.text import printable
-from schemas.rows import DEFAULT, NAMED, NOTE, AuditOutcome, Row
+from schemas.rows import DEFAULT, NAMED, NOTE, AuditOutcome
 from store_io.base.exit_codes import CONSISTENT, DERIVED, GAP_CODES, LOST
 from store_io.base.wording import count_text
 from store_io.outcome.safety import differs_alone, lacks_of
@@ -52,8 +52,8 @@ def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
             return "diverged from another copy"
         if own and code == DERIVED:
             return "lacking what another copy holds"
-    grave = [o.plan.get("broker") for o in outcomes if o.exit_code == code == LOST]
-    words = {_EXIT_WORDS[LOST].short if broker is None or broker.get("starts") else "no start" for broker in grave}
+    grave = [o for o in outcomes if o.exit_code == code == LOST]
+    words = {_EXIT_WORDS[LOST].short if o.effect is None or o.started is not None else "no start" for o in grave}
     return " or ".join(sorted(words, reverse=True)) or _EXIT_WORDS[code].short
 
 
@@ -89,9 +89,11 @@ def would_be_lost(lost: str, unknown: int) -> str:
 
 def broker_name_of(outcome: AuditOutcome) -> str:
     """Return brokerName of broker.conf, else the controller's name of the broker; "" if neither is known."""
-    named: Row = outcome.plan.get("settings", {}).get("brokerName") or {}
-    controller: Row = (outcome.plan.get("broker") or {}).get("controller") or {}
-    return str(named.get("value") or (controller.get("identity") or {}).get("broker") or "")
+    named = outcome.settings.get("brokerName")
+    if named is not None and named.value:
+        return str(named.value)
+    controller = outcome.started.controller if outcome.started is not None else None
+    return controller.identity.broker if controller is not None and controller.identity is not None else ""
 
 
 def store_title(name: str, broker_name: str | None, room: int = 0) -> str:

@@ -11,7 +11,8 @@ from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.losses import ALL_READ
-from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
+from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome
+from schemas.start_effect import Started
 from store_io.answer.day_steps import segments_that_go, timers_passed_over
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
@@ -30,7 +31,6 @@ from store_io.outcome.safety import (
     decide,
     differs_from_log,
     election_hangs,
-    end_of_log,
     entries_lost,
     entries_lost_clauses,
     has_other_losses,
@@ -41,6 +41,7 @@ from store_io.outcome.safety import (
     mended_by_a_start,
     named_sentences,
     no_config,
+    refused_by_config,
     setting_at_fault,
     setting_that_cuts,
     settings_at_odds,
@@ -144,7 +145,7 @@ def judge(outcome: AuditOutcome) -> Judgement:
     """Return the answer for one store, with what it assumes."""
     decision = decide(outcome)
     answer = _in_group(outcome, decision)
-    known = outcome.plan.get("broker") is not None
+    known = outcome.effect is not None
     again = known and decision.alone != Safety.GONE and bool(outcome.not_whole)
     if again:  # what is missing may still be had: that comes before all that a start or a repair does
         reasons = (Reason(f"{answer.headline}.", decision.start == Start.CONFIG_LOST), *answer.reasons)
@@ -303,7 +304,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             empty = CATALOGUE[Code.COMMITLOG_EMPTY]
             return empty.meaning.rstrip("."), (advice_text(empty.next),)
         case Start.REBUILD:
-            unclean = outcome.plan["broker"].get("exit") == "unclean"
+            unclean = outcome.effect is not None and not outcome.effect.clean
             part = "it" if mended_by_a_start(outcome) else "some of it"
             after = f" (after a crash; a start mends {part} by itself)" if unclean else ""
             differ = f"ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog{after}."
@@ -325,7 +326,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             why = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in lost[1:])
             return f"A start loses no message, but {lost[0]}", why
         case Start.SAFE if outcome.not_judged or no_config(outcome):
-            offsets = ((outcome.plan["broker"].get("config") or {}).get("read") or {}).get("consumerOffset.json")
+            loads = outcome.effect.config if outcome.effect is not None else None
+            offsets = loads is not None and loads.read.get("consumerOffset.json")
             agree = "they, the checkpoint and the offsets in config/" if offsets else "they and the checkpoint"
             unsure = ", but its timers were not judged" if "timers" in outcome.not_judged else ""  # they may refuse, or lose
             reasons = [f"Every byte of CommitLog, ConsumeQueues and index files was checked; {agree} agree with each other."]
@@ -345,7 +347,8 @@ def _cut(outcome: AuditOutcome) -> str:
     if counted(outcome, Code.BROKER_HANGS):
         return "a start never ends"
     cut = count_text(counted(outcome, Code.BROKER_DROPS_MESSAGES), "valid message")
-    return f"a start cuts {cut} after physical offset {end_of_log(outcome.plan['broker']):,}"
+    assert outcome.started is not None
+    return f"a start cuts {cut} after physical offset {outcome.started.log_end:,}"
 
 
 def _most_differing(outcome: AuditOutcome) -> str:
@@ -397,8 +400,7 @@ _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
 def _refusal(outcome: AuditOutcome) -> Iterable[str]:
     if outcome.refusal is not None:
         yield f"It refuses: {refusal_sentence(outcome.refusal)}."
-    config = outcome.plan["broker"].get("config") or {}
-    if config.get("refused_by"):
+    if refused_by_config(outcome):
         yield (
             "A refused start loses no message, but it writes tables that it has not loaded over good files in config/: repair the"
             " file, or set it and its .bak aside, before any start."
@@ -413,15 +415,14 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
 
 def _losses(outcome: AuditOutcome) -> Iterable[str]:
     """Yield a sentence for each loss of a start."""
-    broker = outcome.plan["broker"]
     cut, skipped = counted(outcome, Code.BROKER_DROPS_MESSAGES), counted(outcome, Code.BROKER_SKIPS_MESSAGES)
     if election_hangs(outcome):
         yield "The election as master never ends: it waits at one place in the CommitLog. The broker stays fenced."
     elif counted(outcome, Code.BROKER_HANGS):
         yield "A start never ends: it waits at one place in the CommitLog."
-    if cut:
-        stop = STOP_REASONS.get(str(broker.get("stop_reason")), "")
-        ends = f"{end_of_log(broker):,}{f' and stops there: {lower(stop)}' if stop else ''}"
+    if cut and outcome.started is not None:
+        stop = STOP_REASONS.get(outcome.started.stop_reason, "")
+        ends = f"{outcome.started.log_end:,}{f' and stops there: {lower(stop)}' if stop else ''}"
         cuts = f"It cuts everything after that: {count_text(cut, 'valid message')}."
         yield f"Recovery reads the CommitLog up to physical offset {ends}. {cuts}"
     if skipped:
@@ -491,9 +492,9 @@ def lost_style(lost: bool, unknown: int, kinds: Mapping[str, int]) -> str:
     return "" if unsound else "c-safe"
 
 
-def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
+def why_it_ends(outcome: AuditOutcome, started: Started) -> str:
     """Return the catalogue's sentence on the place at which recovery ends. A log that simply ends there has its own sentence."""
-    reason = str(broker.get("stop_reason"))
+    reason = started.stop_reason
     if reason == "unwritten" and not counted(outcome, Code.BROKER_DROPS_MESSAGES):
         return "Nothing is written after it."
     return STOP_REASONS.get(reason, reason)

@@ -68,8 +68,7 @@ def deleted_files(outcome: AuditOutcome) -> list[Deleted]:
 
     Those with messages come first, then the CommitLog's, then derived files.
     """
-    broker = outcome.plan.get("broker") or {}
-    names = [str(name) for name in broker.get("deleted_files") or ()]
+    names = outcome.started.deleted_files if outcome.started is not None else ()
     segments = {str(row["file"]): row for row in outcome.segments}
     kinds: dict[tuple[str, str], list[str]] = {}
     full = [name for name in names if name in segments and segments[name].get("messages")]

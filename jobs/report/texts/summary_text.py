@@ -41,14 +41,14 @@ from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_t
 from schemas.answer import Answer, StepName
 from schemas.finding_codes import Code
 from schemas.replicas import Relation
-from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome
+from schemas.start_effect import StartEffect
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 from store_io.checks.missing_messages import missing_text
 from store_io.outcome.safety import (
     Safety,
-    end_of_log,
     is_emptied,
     lacks_of,
     lost_of,
@@ -135,12 +135,11 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
     further = outcome.incomplete[1 if names_first_gap(outcome) else 0 :]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(further[:_LINES])]
     lines += _more(len(further) - _LINES, "reason")
-    broker = outcome.plan.get("broker")
     if not outcome.complete and not outcome.segment_count:
         return lines
-    if broker:
-        lines += _broker(outcome, broker, paint)
-    if broker and broker.get("starts"):
+    if outcome.effect is not None:
+        lines += _start(outcome, outcome.effect, paint)
+    if outcome.started is not None:
         lines += _loss(outcome, paint)
     if outcome.missing:
         what = "that queues or tables of this copy show, and its CommitLog does not hold"
@@ -162,17 +161,16 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
     return lines
 
 
-def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
-    release = f"RocketMQ {outcome.release}"
-    after = "a clean stop" if broker.get("exit") == "clean" else "a crash (the abort file is there)"
-    if not broker.get("starts"):
+def _start(outcome: AuditOutcome, effect: StartEffect, paint: Paint) -> list[str]:
+    release, started = f"RocketMQ {outcome.release}", effect.started
+    after = "a clean stop" if effect.clean else "a crash (the abort file is there)"
+    if started is None:
         return [_row("Starts", paint(RED, "no") + f", {release} refuses")]  # the verdict says why
     lines = [_row("Starts", paint(_sound(outcome), "yes") + f", {release}, as after {after}")]
-    segment = broker.get("start_segment")
-    if segment is not None:
-        lines.append(_row("Reads", f"from segment {printable(segment)}"))
-    cut = f"at physical offset {count_text(end_of_log(broker))}"
-    lines.append(_row("Ends", f"{cut}: {lower(why_it_ends(outcome, broker))}"))
+    if started.start_segment is not None:
+        lines.append(_row("Reads", f"from segment {printable(started.start_segment)}"))
+    cut = f"at physical offset {count_text(started.log_end)}"
+    lines.append(_row("Ends", f"{cut}: {lower(why_it_ends(outcome, started))}"))
     for place, deleted in enumerate(deleted_files(outcome)):
         words = paint(RED if deleted.held else "", deleted.words)
         lines.append(_row("" if place else "Deletes", f"{words}: {_listed(deleted.files)}"))
@@ -312,20 +310,19 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     answer = f"{'answer':<11}  {'first':<9}"
     yield paint(BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {answer}  {'lost messages':>13}  what")
     for outcome, judgement in shown:
-        broker = outcome.plan.get("broker") or {}
-        lost = count_text(lost_of(outcome)[0]) if broker.get("starts") else "?"
+        lost = count_text(lost_of(outcome)[0]) if outcome.started is not None else "?"
         code = paint(code_colour(outcome.exit_code, lacks_of(outcome)[1]), f"{outcome.exit_code:>4}")
         name = f"{_title(outcome):<{width}}"
         answer = f"{answer_of(outcome):<11}  {first_name(outcome):<9}"
         start = f"{code}  {name}  {printable(outcome.release):<7}  {answer}  {lost:>13}"
-        what = ", ".join(filter(None, [judgement.condition, _what(outcome, broker)]))
+        what = ", ".join(filter(None, [judgement.condition, _what(outcome)]))
         yield f"{start}  {what}".rstrip()
     for rest, number in folded.items():
         yield f"      and {count_text(number, 'more store')}: {rest}"
     kinds = Counter((-rank(o.exit_code), exit_words(o.exit_code, [o])) for o in outcomes)
     codes = ", ".join(f"{kinds[kind]:,} {kind[1]}" for kind in sorted(kinds, key=lambda kind: (kind[0], kind[1] != LOSS)))
     lost_total = sum(lost_of(o)[0] for o in outcomes)
-    unknown = sum(not (o.plan.get("broker") or {}).get("starts") for o in outcomes)
+    unknown = sum(o.started is None for o in outcomes)
     lost_words = would_be_lost(count_text(lost_total, "message"), unknown)
     yield paint(BOLD, f"{count_text(len(outcomes), 'store')}: {codes or 'none'}; {lost_words}")
     if assumed := assumed_words(outcomes):
@@ -349,7 +346,7 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     yield from _more(len(groups) - _LINES, "group")
 
 
-def _what(outcome: AuditOutcome, broker: Row) -> str:
+def _what(outcome: AuditOutcome) -> str:
     """Say why a store is at its place in the ranking.
 
     The reason is what stops it, else the messages that it lacks of its group, and its worst findings' codes, most of them first.

@@ -13,7 +13,7 @@ from typing import Any
 
 from schemas.rows import NAMED, AuditOutcome, Comparison, SegmentSummary, Start
 from store_io.audit.audit_store import StoreAudit, run_rounds
-from store_io.audit.compared.comparison import Answer, answer_of, comparison, not_known, older_than_its_writer, plan_section
+from store_io.audit.compared.comparison import Answer, answer_of, comparison, not_known, older_than_its_writer
 from store_io.audit.compared.shared_tasks import SharedRound
 from store_io.audit.compared.variants import Variant, changed_settings, same_rules
 from store_io.audit.open_copy import open_copy
@@ -160,7 +160,6 @@ class ComparedAudit(StoreAudit):
         out = super()._outcome()
         if not self.failed and self._whole:
             out.comparison = self._comparison(answer_of(out, Variant(self.request.release)))
-            out.plan |= plan_section(out.comparison)
         return out
 
     def _comparison(self, own: Answer) -> Comparison:

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from schemas.advice import Gap
-from schemas.rows import AuditOutcome, Comparison, Row, Start
+from schemas.rows import AuditOutcome, Comparison, Start
 from store_io.audit.compared.variants import Variant
 from store_io.base.exit_codes import of_store
 from store_io.broker.releases import parse_known
 from store_io.model.written_by import WrittenBy
-from store_io.outcome.safety import end_of_log
 from store_io.wording.gaps import gap_text
-from store_io.wording.refusals import refusal_row
 
 
 @dataclass(frozen=True)
@@ -39,27 +37,25 @@ class Answer:
 
 def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
     """Return the row of an outcome."""
-    broker = outcome.plan.get("broker")
+    effect, started = outcome.effect, outcome.started
     key, value = variant.changed or ("", None)
     row = Start(
-        variant.release, broker is not None, outcome.exit_code, outcome.complete, setting=key, value=value,
-        why="" if broker is not None else (outcome.incomplete or ["not everything that a start reads was read"])[0],
+        variant.release, effect is not None, outcome.exit_code, outcome.complete, setting=key, value=value,
+        why="" if effect is not None else (outcome.incomplete or ["not everything that a start reads was read"])[0],
         not_judged=tuple(outcome.not_judged),
     )  # fmt: skip
-    if broker is not None:
-        starts = bool(broker["starts"])
-        lost, timer = broker["lost"] or {}, broker.get("timer") or {}
-        row = replace(row, starts=starts, refusal=outcome.refusal)
-        if starts:
-            row = replace(
-                row,
-                truncate_at=broker["truncate_at"],
-                log_end=end_of_log(broker),
-                lost_messages=lost.get("messages", 0),
-                lost_bytes=lost.get("bytes", 0),
-                deleted_files=len(broker["deleted_files"]),
-                timers_lost=(timer.get("lost") or {}).get("messages", 0),
-            )
+    if effect is not None:
+        row = replace(row, starts=started is not None, refusal=effect.refusal)
+    if effect is not None and started is not None:
+        row = replace(
+            row,
+            truncate_at=started.truncate_at,
+            log_end=started.log_end,
+            lost_messages=started.lost.messages if started.lost is not None else 0,
+            lost_bytes=started.lost.bytes if started.lost is not None else 0,
+            deleted_files=len(started.deleted_files),
+            timers_lost=effect.timers.lost.messages if effect.timers is not None and effect.timers.lost is not None else 0,
+        )
     return Answer(row, dict(outcome.counts), outcome.gaps)
 
 
@@ -77,23 +73,6 @@ def older_than_its_writer(release: str, written: WrittenBy) -> str:
     return (
         f"a broker of {written.surely_since} or newer wrote this copy ({traces}), and what an older one makes of it is not known"
     )
-
-
-def plan_section(compared: Comparison) -> Row:
-    """Return the comparison as keys of plan.json."""
-    return {
-        "releases": [{"release": row.release, **_plan_row(row)} for row in compared.releases],
-        "lose_least": list(compared.least),
-        "other_settings": [{"setting": row.setting, "value": row.value, **_plan_row(row)} for row in compared.settings],
-        "settings_without_effect": list(compared.unchanged),
-    }
-
-
-def _plan_row(row: Start) -> Row:
-    timers = {"timers_lost": row.timers_lost}
-    lost = {"lost_messages": row.lost_messages, "lost_bytes": row.lost_bytes, "deleted_file_count": row.deleted_files, **timers}
-    ends = {"starts": row.starts, **refusal_row(row.refusal), "truncate_at": row.truncate_at}
-    return {"known": row.known, "why": row.why, "doubt": row.doubt, **ends, **lost, "exit_code": row.exit_code}
 
 
 def comparison(releases: Sequence[Start], settings: Sequence[Start], own: Start) -> Comparison:

@@ -12,7 +12,8 @@ from functools import cached_property
 
 from schemas import commitlog_layout
 from schemas.advice import Advice, Refusal, RefusalKind, Step
-from schemas.rows import AuditOutcome, ConfigTables, Row
+from schemas.rows import AuditOutcome, ConfigTables
+from schemas.start_effect import ConfigLoad, StartEffect
 from schemas.store_names import BATCH_QUEUES
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.built_in_topics import is_asked_for
@@ -34,7 +35,6 @@ from store_io.model.kind import Cure, Kind, Opening, Refusals
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, name_of
 from store_io.source.store_dir import StoreListing
-from store_io.wording.refusals import refusal_sentence
 
 MAX_KEY_BYTES = 80  # of a key in a finding
 
@@ -113,13 +113,14 @@ class Config(Kind[ConfigFiles, None, ConfigTables]):
     def plan_inputs(self, copy: OpenedCopy) -> Iterator[str]:
         return (entry.path for entry in copy.tree.children("config") if entry.kind == "file")
 
-    def add_to_plan(self, evidence: Evidence, broker: Row) -> None:
-        broker["config"] = config_row(evidence[self], evidence.copy[self].tables, evidence.copy[self].start_files)
+    def add_to_effect(self, evidence: Evidence, effect: StartEffect) -> StartEffect:
+        files = evidence.copy[self]
+        return replace(effect, config=config_load(evidence[self], files.tables, files.start_files))
 
     def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
         tables = evidence.copy[self].tables
         outcome.config, outcome.config_database = evidence[self], tables.database
-        if outcome.plan["broker"] is not None:
+        if outcome.effect is not None:
             beyond = offsets_beyond(evidence, tables)
             outcome.loss = replace(outcome.loss, groups=beyond.groups, delay_levels=beyond.delays)
 
@@ -171,20 +172,17 @@ def _absent(evidence: Evidence, config: StoreConfig) -> str:
     return TOPICS if any(own) else ""
 
 
-def config_row(tables: ConfigTables, config: StoreConfig, starting: StartFiles) -> Row:
-    """Return plan.json's `broker.config`."""
+def config_load(tables: ConfigTables, config: StoreConfig, starting: StartFiles) -> ConfigLoad:
+    """Return what the loaders take, and at which file a start ends."""
     reached = _reached(config, starting)
-    by = starting.refused_by or starting.late_refused_by
-    refusal = starting.refusal or starting.late_refusal
-    return {
-        "starts": not by,
-        "refused_by": name_of(by) if by else None,
-        "refusal": str(refusal_sentence(refusal)) if refusal is not None else None,
-        "read": {name_of(path): _read(config, path, path in reached) for path in sorted(config.loads)},
-        "topics": sum(1 for _ in tables.listed_topics),
-        "groups": sum(1 for _ in tables.listed_groups),
-        "offsets": len(tables.offsets),
-    }
+    return ConfigLoad(
+        name_of(starting.refused_by or starting.late_refused_by),
+        starting.refusal or starting.late_refusal,
+        {name_of(path): _read(config, path, path in reached) for path in sorted(config.loads)},
+        sum(1 for _ in tables.listed_topics),
+        sum(1 for _ in tables.listed_groups),
+        len(tables.offsets),
+    )
 
 
 def _read(config: StoreConfig, path: str, reached: bool) -> str | None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from schemas.advice import Gap, Refusal, RefusalKind
-from schemas.rows import Row
+from schemas.start_effect import BrokerIdentity as BrokerIdentity
 from schemas.store_names import EPOCH_FILE, IDENTITY_FILE
 from store_io.base.crc.checksum import crc32
 from store_io.base.errors import StoreError
@@ -175,23 +175,6 @@ def _entry(line: _Line) -> EpochLine | None:
     if epoch is None or start is None:
         raise Fatal("a line of it has no number of an epoch, or no start")
     return EpochLine(Epoch(epoch, start), line.start, line.end)
-
-
-@dataclass(frozen=True)
-class BrokerIdentity:
-    """The identity in a broker's file. Names are as hostile as any in a store.
-
-    temporary: the id was asked for and not yet confirmed.
-    """
-
-    cluster: str
-    broker: str
-    broker_id: int
-    temporary: bool
-
-    def row(self) -> Row:
-        """Return the identity as a row of plan.json."""
-        return {"cluster": self.cluster, "broker": self.broker, "id": self.broker_id, "temporary": self.temporary}
 
 
 def read_identity(source: ByteSource, listing: StoreListing) -> BrokerIdentity | None:

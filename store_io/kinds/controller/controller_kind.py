@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemas.advice import LeftOut, Refusal, RefusalKind
-from schemas.rows import MappedFile, Row
+from schemas.rows import MappedFile
+from schemas.start_effect import StartEffect
 from schemas.store_names import IDENTITY_FILE
 from store_io.base.tasks import Task
 from store_io.kinds.controller.controller_files import FILES, BrokerIdentity, StoredEpochs, read_epochs, read_identity
@@ -75,10 +76,12 @@ class Controller(Kind[ControllerFiles, EpochStartsResult, EpochStarts]):
     def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
         return (*FILES, IDENTITY_FILE) if copy.rules.controller_mode else ()
 
-    def add_to_plan(self, evidence: Evidence, broker: Row) -> None:
-        if broker["controller"] is not None:
-            identity = evidence.copy[self].identity
-            broker["controller"]["identity"] = identity.row() if identity is not None else None
+    def add_to_effect(self, evidence: Evidence, effect: StartEffect) -> StartEffect:
+        started = effect.started
+        if started is None or started.controller is None:
+            return effect
+        controller = replace(started.controller, identity=evidence.copy[self].identity)
+        return replace(effect, started=replace(started, controller=controller))
 
 
 CONTROLLER = Controller()

@@ -80,7 +80,7 @@ class LedgerFold(Fold):
                 self.truncate_queues(self.ledger.log_end)
         else:
             self._begin_ledger()
-        self.prediction.ledger, self.prediction.ledger_end = self.ledger.row(), self.log_end()
+        self.prediction.ledger, self.prediction.ledger_end = self.ledger.state(), self.log_end()
 
     def _say_where(self) -> None:
         ledger, p = self.ledger, self.prediction

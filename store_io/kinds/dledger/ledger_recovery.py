@@ -15,7 +15,8 @@ from typing import NamedTuple
 from schemas.advice import Refusal, RefusalKind
 from schemas.dledger_layout import INDEX_FILE_BYTES as SIZE
 from schemas.dledger_layout import UNIT_BYTES
-from schemas.rows import MappedFile, Row
+from schemas.rows import MappedFile
+from schemas.start_effect import LedgerState, WrittenFile
 from store_io.broker.prediction import LogFile, Refused, cut_files
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import LedgerFiles
@@ -141,18 +142,11 @@ class LedgerMemory:
         """Return the end of the data; 0 without a data file."""
         return self.data[-1].file.start + self.data[-1].wrote if self.data else 0
 
-    def row(self) -> Row:
-        """Return plan.json's broker.dledger."""
-        return {
-            "begin_index": self.begin,
-            "end_index": self.end,
-            "end_term": self.end_term,
-            "committed_index": self.committed,
-            "committed_pos": self.committed_pos,
-            "divided_offset": self.divided,
-            "data": [{"file": f.name, "wrote": f.wrote} for f in self.data],
-            "index": [{"file": f.name, "wrote": f.wrote} for f in self.index.files],
-        }
+    def state(self) -> LedgerState:
+        """Return the ledger as the effect of a start has it."""
+        numbers = self.begin, self.end, self.end_term, self.committed, self.committed_pos, self.divided
+        data, index = (tuple(WrittenFile(f.name, f.wrote) for f in files) for files in (self.data, self.index.files))
+        return LedgerState(*numbers, data, index)
 
 
 def recover_ledger(files: LedgerFiles, walks: Mapping[str, DataWalk], texts: LedgerTexts, rules: BrokerRules) -> LedgerMemory:

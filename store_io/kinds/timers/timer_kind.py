@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from schemas.first_day import StartMoment
-from schemas.rows import AuditOutcome, Row
+from schemas.rows import AuditOutcome
+from schemas.start_effect import StartEffect
 from store_io.base.tasks import Task
 from store_io.broker.settings.day_settings import day_settings
 from store_io.kinds.queues.queue_kind import QUEUES
@@ -136,9 +137,9 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
         for path, (size, digest) in files.digests.items() if files is not None else ():
             yield path, size, digest
 
-    def add_to_plan(self, evidence: Evidence, broker: Row) -> None:
+    def add_to_effect(self, evidence: Evidence, effect: StartEffect) -> StartEffect:
         view = evidence[self].in_use
-        broker["timer"] = view.plan_section() if view is not None else None
+        return replace(effect, timers=view.after_start() if view is not None else None)
 
     def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
         view = evidence[self].in_use

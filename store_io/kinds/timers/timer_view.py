@@ -14,9 +14,8 @@ import numpy as np
 
 from schemas import commitlog_layout, timer_layout
 from schemas.losses import TimerFates, TimersOfCopy
-from schemas.rows import Row
+from schemas.start_effect import TimersAfter
 from store_io.base.errors import StoreError
-from store_io.base.times import iso_time
 from store_io.broker.prediction import Prediction
 from store_io.kinds.timers.due_timers import UNKNOWN_READ_MS, DueTimers, StartClock, due_timers
 from store_io.kinds.timers.timer_fates import MessageFates, TimerState, fates_of
@@ -182,22 +181,12 @@ class TimerView:
         """Return the figures of the timers for pages."""
         return TimersOfCopy(self.files.unit_count, self.faults.stale.count, self.fates)
 
-    def plan_section(self) -> Row | None:
-        """Return plan.json's broker.timer; None if no start is predicted."""
+    def after_start(self) -> TimersAfter | None:
+        """Return the timer store after a start; None if no start is predicted."""
         if self.queue_offset is None:
             return None
-        counts = None if self.fates is None else self.fates.lost
-        return {
-            "log_end": self.files.log_end,
-            "queue_offset": self.queue_offset,
-            "lost": None
-            if counts is None
-            else {
-                "messages": counts.messages,
-                "first_delivery_time": iso_time(counts.first_time) if counts.messages else None,
-                "last_delivery_time": iso_time(counts.last_time) if counts.messages else None,
-            },
-        }
+        lost = self.fates.lost if self.fates is not None else None
+        return TimersAfter(self.files.log_end, self.queue_offset, lost)
 
 
 def timer_view(evidence: Evidence, parts: TimerParts | None, results: TimerResults) -> TimerView | None:

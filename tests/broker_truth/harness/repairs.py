@@ -29,6 +29,7 @@ from typing import Any
 from jobs import entry
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 from tests.broker_truth.harness.real_broker import PREPARED, ROLLBACK, Jvm, Jvms, Served, batch_topics
 from tests.support.stores import corpus_tools
@@ -56,11 +57,11 @@ def repair(root: Path, release: str, broker_conf: str, policy: str, target: Path
     """Audit the store, then repair it into `target` as a user does. options: further words."""
     outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf))
     plan = target.with_name(f"{target.name}.plan.json")
-    plan.write_text(json.dumps(outcome.plan), "utf-8")
+    plan.write_text(json.dumps(audit_plan(outcome)), "utf-8")
     code = entry.main(["repair", str(root), "--plan", str(plan), "--to", str(target), "--policy", policy, *options])
     told = target.with_name(f"{target.name}.repair.json")
     report = json.loads(told.read_text("utf-8")) if told.exists() else {}
-    return Repaired(code, target if code == 0 else None, outcome.plan, report)
+    return Repaired(code, target if code == 0 else None, audit_plan(outcome), report)
 
 
 def valid_records(root: Path) -> dict[int, tuple[Record, bytes]]:

@@ -18,6 +18,7 @@ from dev.bench_stores import write_store
 from dev.sample_store import RELEASE, SampleStore
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT
 from tests.broker_truth.harness.real_broker import Jvm
@@ -39,7 +40,7 @@ def test_a_repair_of_a_large_store_rebuilds_what_the_broker_does(body_bytes: int
     (root / "abort").touch()  # a clean start would not rebuild them
     (root / "checkpoint").write_bytes(bytes(4096))
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps(run_local(AuditRequest("store", StoreLocation(str(root)), RELEASE)).plan), "utf-8")
+    plan.write_text(json.dumps(audit_plan(run_local(AuditRequest("store", StoreLocation(str(root)), RELEASE)))), "utf-8")
 
     copy, new = tmp_path / "copy", tmp_path / "new"
     copied, repaired, loaded = [], [], []

@@ -290,8 +290,8 @@ def test_every_kind_of_outcome_can_be_kept(tmp_path: Path) -> None:
 
 def with_parts(outcome: AuditOutcome) -> AuditOutcome:
     """As one of very many queues and files is."""
-    inputs: packed.PackedList[Any] = packed.PackedList(outcome.plan["inputs"])
-    return replace(outcome, queues=packed.PackedList(outcome.queues), plan=outcome.plan | {"inputs": inputs})
+    inputs: packed.PackedList[Any] = packed.PackedList(outcome.inputs)
+    return replace(outcome, queues=packed.PackedList(outcome.queues), inputs=inputs)
 
 
 def test_a_store_of_very_many_queues_is_taken_over(

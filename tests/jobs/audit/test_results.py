@@ -21,6 +21,7 @@ from schemas.rows import AuditOutcome
 from store_io.answer.answers import answer_of
 from store_io.answer.steps import steps_of
 from store_io.base import packed
+from store_io.outcome.plan_writer import audit_plan
 from tests.support.handmade import samples
 
 BEGUN = datetime(2024, 1, 2, tzinfo=UTC)
@@ -65,13 +66,9 @@ def test_it_is_code_3_with_the_sentence_and_a_plan_without_steps() -> None:
     outcome = not_audited(STORE, Gap(Cause.ERROR, values=("the disk is gone",)))
     assert (outcome.exit_code, outcome.complete, outcome.incomplete) == (3, False, ["the disk is gone"])
     assert outcome.verdict == "Could not be audited: the disk is gone"
-    assert (outcome.plan["store"], outcome.plan["release"], outcome.plan["broker"], outcome.plan["steps"]) == (
-        "s",
-        "4.9.8",
-        None,
-        [],
-    )
-    assert outcome.replica_group == "g" and not outcome.plan["complete"]
+    plan = audit_plan(outcome)
+    assert (plan["store"], plan["release"], plan["broker"], plan["steps"]) == ("s", "4.9.8", None, [])
+    assert outcome.replica_group == "g" and not plan["complete"]
     assert (answer_of(outcome), steps_of(outcome)) == ("not_known", [AnswerStep(StepName.CHANGE, Advice(Step.CHECK_PATH))])
 
 

@@ -17,7 +17,7 @@ from jobs import entry
 from jobs.commands import after_start as command
 from schemas.first_day import StartMoment
 from store_io.audit.audit_store import run_local
-from store_io.first_day.after_start import edges_of, state_of
+from store_io.first_day.after_start import edges_of, read_ends, state_of
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import plan_text
 from store_io.source.byte_source import StoreLocation, open_source
@@ -40,9 +40,10 @@ def plan_of(root: Path, conf: str, release: str = RELEASE, **more: Any) -> dict[
     """The plan that a repair leaves beside its new store."""
     location = StoreLocation(str(root))
     start = StartMoment(time.time_ns() // 1_000_000, disk_used=50.0)
-    plan: dict[str, Any] = json.loads(plan_text(run_local(AuditRequest("store", location, release, conf, start=start))))
-    state = state_of(plan["broker"], [row["file"] for row in plan["inputs"]])
-    return {**plan, "edges": edges_of(open_source(location), state), **more}
+    outcome = run_local(AuditRequest("store", location, release, conf, start=start))
+    plan: dict[str, Any] = json.loads(plan_text(outcome))
+    state = state_of(read_ends(plan["broker"]), [row["file"] for row in plan["inputs"]])
+    return {**plan, "edges": [edge._asdict() for edge in edges_of(open_source(location), state)], **more}
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,8 @@ def outcome(name: str, code: int = 0, findings: list[Finding] | None = None, **c
     found = findings or []
     return AuditOutcome(
         name, f"/copies/{name}", "5.3.3", code, code != 3, ["why"] if code == 3 else [], f"verdict {code}",
-        plan=samples.clean().plan, findings=found, counts={"loss": sum(f.severity == "loss" for f in found)}, segments=segments,
+        effect=samples.clean().effect, findings=found,
+        counts={"loss": sum(f.severity == "loss" for f in found)}, segments=segments,
         queues=[{"topic": "t", "queue_id": 0, "files": [{"file": f"consumequeue/t/0/{n}", "size_bytes": 60, "digest":
                  changed.get("q", "d") if n == 0 else "d"} for n in range(2)]}],
         index_files=[{"file": "index/1", "size_bytes": 40, "digest": "d"}], segment_count=3,

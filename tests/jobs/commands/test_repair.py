@@ -29,6 +29,7 @@ from schemas.store_names import BESIDE, RESEND_SUFFIX
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT
@@ -46,7 +47,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("typed")
     root = case.unpack(folder)
     outcome = run_local(AuditRequest("store", StoreLocation(str(root)), case.release, case.broker_conf))
-    (folder / "plan.json").write_text(json.dumps(outcome.plan))
+    (folder / "plan.json").write_text(json.dumps(audit_plan(outcome)))
     return folder
 
 

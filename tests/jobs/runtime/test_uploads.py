@@ -18,6 +18,7 @@ from schemas.store_names import UPLOAD_MARK
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source import s3_client
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
@@ -196,7 +197,7 @@ def test_places_that_are_refused(server: S3Server) -> None:
 
 
 def plan(root: Path, conf: str) -> Row:
-    return run_local(AuditRequest("store", StoreLocation(str(root)), "5.3.3", conf)).plan
+    return audit_plan(run_local(AuditRequest("store", StoreLocation(str(root)), "5.3.3", conf)))
 
 
 def test_a_repair_into_s3(server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

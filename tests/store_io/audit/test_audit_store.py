@@ -14,6 +14,7 @@ from store_io.broker.queues import queue_puts
 from store_io.kinds.queues import queue_kind
 from store_io.log.scan import stored_runs
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source import file_columns
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -30,7 +31,7 @@ def test_a_fault_of_this_program_ends_one_audit_and_predicts_nothing(tmp_path: P
     tasks = audit.first_tasks()
     assert len(tasks) == 1 and audit.next_tasks([object()]) == []
     outcome = audit.outcome()
-    assert "an error in this program ended the audit" in outcome.incomplete[0] and outcome.plan["broker"] is None
+    assert "an error in this program ended the audit" in outcome.incomplete[0] and audit_plan(outcome)["broker"] is None
 
 
 def test_bytes_of_a_comparison_with_other_copies_are_counted(tmp_path: Path) -> None:
@@ -67,4 +68,4 @@ def test_very_many_queues_are_judged_as_few_are(gone: str, tmp_path: Path, monke
     monkeypatch.setattr(packed, "_PART", 3)
     many = audited()
     assert few.findings and many.findings == few.findings
-    assert (many.plan, list(many.queues)) == (few.plan, list(few.queues)) and len(few.queues) > 50
+    assert (audit_plan(many), list(many.queues)) == (audit_plan(few), list(few.queues)) and len(few.queues) > 50

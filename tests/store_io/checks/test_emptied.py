@@ -15,6 +15,7 @@ from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.packed import GrowingList
 from store_io.checks.emptied import Begins, shrunk_findings
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.steps import next_text
 from tests.support.handmade import samples
@@ -268,7 +269,7 @@ def test_a_folder_that_nothing_shows_to_be_a_store_is_no_emptied_one(tmp_path: P
     outcome = held_against(audited_folder(root), None)
     assert (outcome.exit_code, outcome.complete, outcome.findings, outcome.segments) == (3, False, [], [])
     assert outcome.verdict == f"Could not be audited: {outcome.incomplete[0]}" and "not a RocketMQ store" in outcome.verdict
-    assert len(outcome.incomplete) == 1 and outcome.plan["broker"] is None and outcome.plan["settings"] == {}
+    assert len(outcome.incomplete) == 1 and audit_plan(outcome)["broker"] is None and audit_plan(outcome)["settings"] == {}
 
 
 def test_a_path_to_other_things_is_a_wrong_path(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from store_io.first_day.cleaning import Disk, LogSegment
 from store_io.first_day.cleaning_rules import cleaning_rules, ledger_cleaning_rules
 from store_io.first_day.retention import _Log, _Parts, retention
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.repair.repair_plan import plan_text
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
@@ -232,15 +233,13 @@ def test_two_audits_of_one_moment_have_equal_plans(tmp_path: Path) -> None:
     store = store_of(tmp_path, offsets={"orders@behind": {"0": 1}})
     age(tmp_path, 100, 70, 1)
     request = AuditRequest("s", StoreLocation(str(tmp_path)), "5.3.3", store.broker_conf, start=StartMoment(AT, disk_used=80.0))
-    first, second = (run_audit(request).outcome() for _ in range(2))
-    assert plan_text(first) == plan_text(second) and first.plan["first_day"]["as_of"] == "2026-11-28T15:24:15Z"
-    later = run_audit(replace(request, start=StartMoment(AT + 1))).outcome().plan
-    assert later["first_day"] != first.plan["first_day"]
-    assert (
-        {**later, "first_day": None}
-        == {**first.plan, "first_day": None}
-        == run_audit(replace(request, start=None)).outcome().plan
-    )
+    one, other = (run_audit(request).outcome() for _ in range(2))
+    first = audit_plan(one)
+    assert plan_text(one) == plan_text(other) and first["first_day"]["as_of"] == "2026-11-28T15:24:15Z"
+    later = audit_plan(run_audit(replace(request, start=StartMoment(AT + 1))).outcome())
+    assert later["first_day"] != first["first_day"]
+    plain = audit_plan(run_audit(replace(request, start=None)).outcome())
+    assert {**later, "first_day": None} == {**first, "first_day": None} == plain
 
 
 def test_an_hour_after_the_last_message(tmp_path: Path) -> None:
@@ -250,4 +249,4 @@ def test_an_hour_after_the_last_message(tmp_path: Path) -> None:
     assert day is not None and day.moment.at_ms == store.records[-1].store_time + HOUR
     shutil.rmtree(tmp_path / "commitlog")
     (tmp_path / "commitlog").mkdir()
-    assert run_audit(request).outcome().plan["first_day"] is None
+    assert audit_plan(run_audit(request).outcome())["first_day"] is None

@@ -17,6 +17,7 @@ from store_io.first_day.timers import timers_lost, timers_of_day
 from store_io.kinds.timers import timer_kind
 from store_io.kinds.timers.due_timers import READ_SLOTS
 from store_io.model.evidence import Evidence
+from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers import product
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -100,7 +101,7 @@ def test_an_hour_after_the_stop_is_the_clock_of_every_part(made: TimerStore, mon
     monkeypatch.setattr(timer_kind, "MAX_TIMERS", 1)
     asked = StartMoment(0, after_stop=True)
     done = product.audit(made.root, "5.3.3", made.conf, start=asked)
-    said = done.outcome.plan["first_day"]
+    said = audit_plan(done.outcome)["first_day"]
     assert (said["timers"]["never"], said["timers"]["at_once"] + said["timers"]["later"]) == (0, 4)
 
 

@@ -10,6 +10,7 @@ from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, Finding
 from store_io.broker.prediction import Memory, Prediction
 from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss, QueueLoss
+from store_io.outcome.plan_writer import audit_plan
 from store_io.outcome.store_outcome import Judgement, failed_outcome, loss_of_start, store_outcome
 from store_io.wording.gaps import gap_text
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of, segment
@@ -29,8 +30,8 @@ NO_STORE = Gap(Cause.NOT_A_STORE, values=("not a store",))
 def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: str, complete: bool, code: int) -> None:
     judged = Judgement([Finding("queue_file_empty", "q", severity=severity)], Gaps([] if complete else [X]))
     out = store_outcome(evidence_of(COPY, segments=[READ], prediction=STARTS, loss=Loss()), judged)
-    assert (out.exit_code, out.complete, out.plan["complete"], out.counts) == (code, complete, complete, {severity: 1})
-    assert (out.plan["broker"] is None) is not complete
+    assert (out.exit_code, out.complete, audit_plan(out)["complete"], out.counts) == (code, complete, complete, {severity: 1})
+    assert (out.effect is None) is not complete
     assert (out.messages, out.first_store_time, out.last_store_time, out.log_end) == (1, 5, 9, SEGMENT)
 
 
@@ -38,14 +39,18 @@ def test_what_was_left_out_on_purpose_makes_it_incomplete_and_still_predicts() -
     judged = Judgement([], Gaps([LATE]))
     out = store_outcome(evidence_of(COPY, prediction=STARTS, loss=Loss()), judged)
     assert (out.complete, out.incomplete, out.exit_code) == (False, [gap_text(LATE)], LATE.exit_code)
-    assert out.gaps == [LATE] and [row["cause"] for row in out.plan["gaps"]] == ["time_limit"]
-    assert out.plan["broker"]["lost"] == {"messages": 0, "bytes": 0, "by_queue": []}
+    assert out.gaps == [LATE] and [row["cause"] for row in audit_plan(out)["gaps"]] == ["time_limit"]
+    assert audit_plan(out)["broker"]["lost"] == {"messages": 0, "bytes": 0, "by_queue": []}
 
 
 def test_an_audit_that_could_not_be_made_has_the_same_plan_without_content() -> None:
     out = failed_outcome(request_of(release_from=DEFAULT), [NO_STORE, NO_STORE])
     whole = store_outcome(evidence_of(COPY), Judgement([], Gaps()))
-    assert list(out.plan) == list(whole.plan) and out.plan["inputs"] == [] and out.plan["release_from"] == DEFAULT
+    assert (
+        list(audit_plan(out)) == list(audit_plan(whole))
+        and audit_plan(out)["inputs"] == []
+        and audit_plan(out)["release_from"] == DEFAULT
+    )
     assert (out.exit_code, out.incomplete, out.verdict) == (3, ["not a store"], "Could not be audited: not a store")
 
 

@@ -9,26 +9,28 @@ import pytest
 from schemas.advice import Refusal, RefusalKind
 from schemas.losses import LossOfStart
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, TAKEN, AuditOutcome, Finding, Premise, Row
+from schemas.start_effect import BrokerState, ControlledStart, Election, Started, StartEffect
 from store_io.outcome.verdict import names_first_gap, verdict_parts
 
 
-def started(truncate_at: int = 0) -> Row:
-    return {"starts": True, "refusal": None, "truncate_at": truncate_at}
+def started(truncate_at: int = 0, **more: Any) -> StartEffect:
+    state = BrokerState((), [], ())
+    return StartEffect(Started(None, "", 0, truncate_at, [], state, state, **more))
 
 
-def outcome(broker: Row | None, lost: int = 0, cut: int = 0, **facts: Any) -> AuditOutcome:
+def outcome(effect: StartEffect | None, lost: int = 0, cut: int = 0, **facts: Any) -> AuditOutcome:
     """cut: those of the lost messages that recovery cuts."""
     known = {"release_from": NAMED, "incomplete": [], "exit_code": 0, "complete": True}
     findings = [Finding("broker_drops_messages", "commitlog/0", severity=LOSS, count=cut)] * bool(cut)
     made = AuditOutcome("s", "/copies/s", "5.3.3", **{**known, "findings": findings, **facts})
-    made.plan, made.loss = {"broker": broker}, LossOfStart(lost)
-    if broker is not None and broker["starts"]:
+    made.effect, made.loss = effect, LossOfStart(lost)
+    if made.started is not None:
         made.messages = 9
     return made
 
 
-def unelected(election: Row | None) -> Row:
-    return started() | {"controller": {"election": election}}
+def unelected(election: Election | None) -> StartEffect:
+    return started(controller=ControlledStart(-1, (), election))
 
 
 HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
@@ -39,9 +41,9 @@ HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
     [
         (None, None, {"incomplete": ["why"]}, "What RocketMQ 5.3.3 would do on this copy is not known: why"),
         (
-            {"starts": False},
+            StartEffect(None, refusal=Refusal(RefusalKind.FILE_NAME, "x")),
             None,
-            {"refusal": Refusal(RefusalKind.FILE_NAME, "x")},
+            {},
             "RocketMQ 5.3.3 would not start on this copy: x: the name is not a number",
         ),
         (started(), (2, 0), {}, "would start and leave 2 valid messages without a queue entry"),
@@ -52,12 +54,17 @@ HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
         (started(), (4, 0), {"findings": [HANGS]}, "never ends, and consumers do not get 4 valid messages"),
         (unelected(None), (0, 0), {"findings": [HANGS]}, "A start of RocketMQ 5.3.3 on this copy never ends"),
         (
-            unelected({"cut_at": None}),
+            unelected(Election(2, 0, True, (), None)),
             (0, 0),
             {"findings": [HANGS]},
             "would start on this copy, but its election",
         ),
-        (unelected({"cut_at": None}), (4, 0), {"findings": [HANGS]}, "stays fenced; 4 valid messages would have no queue entry"),
+        (
+            unelected(Election(2, 0, True, (), None)),
+            (4, 0),
+            {"findings": [HANGS]},
+            "stays fenced; 4 valid messages would have no queue entry",
+        ),
         (started(), (0, 0), {}, "lose nothing; everything is consistent"),
         (started(), (0, 0), {"not_judged": ["timerlog"]}, "all that was judged is consistent. Not judged: timerlog"),
         (

@@ -17,6 +17,7 @@ from store_io.broker.loading import Tree, segments_of
 from store_io.messages.message_rows import scan_messages
 from store_io.messages.scans import MessageScan
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.repair.repair_plan import POLICIES
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -49,7 +50,7 @@ def test_each_message_is_kept_or_listed_with_its_place(seed: int, policy: str, t
     made = random_stores.random_store(tmp_path / "store", random.Random(seed))
     root, new = made.store.root, tmp_path / "new"
     outcome = run_local(AuditRequest("store", StoreLocation(str(root)), made.release, made.broker_conf))
-    (tmp_path / "plan.json").write_text(document(outcome.plan))
+    (tmp_path / "plan.json").write_text(document(audit_plan(outcome)))
     code = entry.main(["repair", str(root), "--plan", str(tmp_path / "plan.json"), "--to", str(new), "--policy", policy])
     if code == 3:  # refused: nothing to repair from, or a store that no repair is written for
         assert not new.exists(), made.describe()

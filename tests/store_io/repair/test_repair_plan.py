@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from store_io.base.errors import StoreError, UsageError
+from store_io.outcome.plan_writer import audit_plan
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import repaired
@@ -26,7 +27,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     from store_io.model.audit_request import AuditRequest
 
     outcome = run_local(AuditRequest("store", StoreLocation(str(root)), case.release, case.broker_conf))
-    return root, json.dumps(outcome.plan)
+    return root, json.dumps(audit_plan(outcome))
 
 
 @pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "commitlog/../../x", "", "a//b", "a\x00b", "./x"])

@@ -21,6 +21,7 @@ from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.releases import BrokerRules
 from store_io.messages.explain_pointers import queues_of
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import broker_section
 from store_io.source.byte_source import StoreLocation
 
 Entry = dict[str, Any]
@@ -36,7 +37,8 @@ class Audited:
 
     @property
     def broker(self) -> dict[str, Any] | None:
-        return self.outcome.plan.get("broker")
+        """plan.json's `broker`."""
+        return broker_section(self.outcome.effect) if self.outcome.effect is not None else None
 
     @property
     def incomplete(self) -> list[str]:

@@ -28,6 +28,7 @@ from schemas.store_names import (
     TIMER_LOG,
 )
 from schemas.timer_layout import TIMER_WHEEL
+from store_io.outcome.plan_writer import audit_plan
 from tests.support.texts.json_schemas import faults
 
 RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
@@ -51,7 +52,7 @@ def broken_promises(root: Path, outcome: AuditOutcome) -> list[str]:
     places = [(f.file, -1 if f.start is None else f.start, -1 if f.end is None else f.end, f.code) for f in outcome.findings]
     if places != sorted(places):
         found.append(f"findings are not in order: {places}")
-    return [*found, *_of_plan(root, outcome.plan), *_of_repairs(root, outcome), *_of_numbers(outcome)]
+    return [*found, *_of_plan(root, audit_plan(outcome)), *_of_repairs(root, outcome), *_of_numbers(outcome)]
 
 
 def _size(root: Path, path: str) -> int | None:
@@ -129,7 +130,7 @@ def _of_repairs(root: Path, outcome: AuditOutcome) -> Iterator[str]:
 
 def _of_numbers(outcome: AuditOutcome) -> Iterator[str]:
     """Counts that are parts of others."""
-    lost = (outcome.plan["broker"] or {}).get("lost")
+    lost = (audit_plan(outcome)["broker"] or {}).get("lost")
     if lost is not None:
         queues = [row["messages"] for row in lost["by_queue"]]
         if sum(queues) != lost["messages"]:

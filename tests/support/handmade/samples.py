@@ -12,10 +12,20 @@ from schemas.finding_codes import CATALOGUE
 from schemas.losses import GroupBeyond, LevelBeyond, LossOfStart, TopicLoss
 from schemas.repair import RepairProposal, RepairStep
 from schemas.replicas import Group, GroupCopy, Lacked, LackedQueue, LackedRange, Pair, Relation
-from schemas.rows import AuditOutcome, Finding, FurthestRun
+from schemas.rows import AuditOutcome, Finding, FurthestRun, PlanStep
+from schemas.start_effect import (
+    BrokerState,
+    ConfigLoad,
+    LostByStart,
+    QueueEnds,
+    QueueLost,
+    Setting,
+    Started,
+    StartEffect,
+    WrittenFile,
+)
 from store_io.repair.repair_plan import BROKER, SALVAGE
-from store_io.wording.gaps import gap_rows, gap_text
-from store_io.wording.refusals import refusal_row
+from store_io.wording.gaps import gap_text
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\n'\"&"
 HOSTILE_NAMES = [
@@ -38,7 +48,7 @@ def clean() -> AuditOutcome:
         0,
         True,
         verdict="RocketMQ 5.3.3 would start on this copy and lose nothing; everything is consistent",
-        plan=_plan("calm", truncate_at=900, lost=0),
+        **_start(truncate_at=900, lost=0),
         bytes_read=4096,
         seconds=0.21,
         segments=[_segment(0, [("message", 0, 900, 9, False, ""), ("unwritten", 900, 1024, 0, False, "")])],
@@ -78,7 +88,7 @@ def damaged() -> AuditOutcome:
         20,
         True,
         verdict=f"RocketMQ 4.9.8 would start, cut the CommitLog at 1124 and lose 12 messages of {HOSTILE}",
-        plan=_plan("hurt", truncate_at=1124, lost=12),
+        **_start(truncate_at=1124, lost=12),
         repairs=proposed(6),
         findings=findings,
         findings_dropped={"queue_entry_wrong": 5},
@@ -216,20 +226,8 @@ def not_audited() -> AuditOutcome:
     """A store that could not be opened."""
     gap = Gap(Cause.NOT_A_STORE, values=(f"/copies/{HOSTILE}: no commitlog folder",))
     sentence = gap_text(gap)
-    plan = {
-        "schema_version": 1,
-        "store": "gone",
-        "release": "5.5.0",
-        "release_from": "named",
-        "complete": False,
-        "gaps": gap_rows([gap]),
-        "settings": {},
-        "inputs": [],
-        "broker": None,
-        "first_day": None,
-    }
     verdict = f"Could not be audited: {sentence}"
-    return AuditOutcome("gone", "/copies/gone", "5.5.0", 3, False, [sentence], verdict, {**plan, "steps": []}, gaps=[gap])
+    return AuditOutcome("gone", "/copies/gone", "5.5.0", 3, False, [sentence], verdict, gaps=[gap])
 
 
 def rebuild() -> AuditOutcome:
@@ -246,9 +244,7 @@ def refused() -> AuditOutcome:
     outcome.name, outcome.exit_code = "stuck", 20
     outcome.counts = {"loss": 1, "rebuildable": 1}
     outcome.verdict = "RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number"
-    outcome.refusal = Refusal(RefusalKind.FILE_NAME, "commitlog/x.swp")
-    unknown = dict.fromkeys(("start_segment", "stop_reason", "min_phy_offset", "truncate_at"))
-    outcome.plan["broker"] = {"starts": False, **refusal_row(outcome.refusal), "exit": "clean", **unknown}
+    with_refusal(outcome, Refusal(RefusalKind.FILE_NAME, "commitlog/x.swp"))
     outcome.repairs = worked_out(BROKER, messages_after=6), worked_out(SALVAGE, messages_after=9)
     outcome.findings = [
         _found(
@@ -272,63 +268,39 @@ def _segment(base: int, extents: list[tuple[str, int, int, int, bool, str]]) -> 
     }
 
 
-def _plan(store: str, truncate_at: int, lost: int) -> dict[str, object]:
-    state = {
-        "commitlog": [{"file": f"{0:020}", "wrote": 900}],
-        "queues": [{"topic": "t", "queue_id": 0, "min_offset": 0, "max_offset": 9, "max_phy_offset": truncate_at}],
-        "index": [],
-    }
+def _start(truncate_at: int, lost: int) -> dict[str, Any]:
+    """Fields of an outcome on a start that loses so many messages."""
+    queues = [QueueEnds("t", 0, 0, 9, truncate_at)]
+    state = BrokerState((WrittenFile(f"{0:020}", 900),), queues, ())
+    started = Started(
+        f"{0:020}",
+        "body_crc" if lost else "unwritten",
+        0,
+        truncate_at,
+        [f"commitlog/{4096:020}"] if lost else [],
+        state,
+        state,
+        lost=LostByStart(lost, 3456 if lost else 0, []),
+    )
+    config = ConfigLoad("", None, {"topics.json": "topics.json"}, 2, 1, 3)
+    settings = {"storeType": Setting("default", "default"), "maxIndexNum": Setting(1000, "broker.conf")}
     return {
-        "steps": [
-            {
-                "action": "keep",
-                "file": f"commitlog/{0:020}",
-                "start": 0,
-                "end": 900,
-                "reason": "sound",
-                "lost_messages": 0,
-                "lost_bytes": 0,
-            }
-        ],
-        "store": store,
-        "schema_version": 1,
-        "release": "5.3.3",
-        "release_from": "named",
-        "complete": True,
-        "settings": {
-            "storeType": {"value": "default", "from": "default"},
-            "maxIndexNum": {"from": "broker.conf", "value": 1000},
-            "checkCRCOnRecover": {"value": True, "from": "default"},
-        },
+        "effect": StartEffect(started, not lost, config=config),
+        "steps": [PlanStep("keep", f"commitlog/{0:020}", 0, 900, "sound")],
+        "settings": {**settings, "checkCRCOnRecover": Setting(True, "default")},
         "inputs": [{"digest": "d", "file": f"commitlog/{0:020}", "size": 1024}],
-        "first_day": None,
-        "broker": {
-            "starts": True,
-            "refusal": None,
-            "refusal_kind": None,
-            "exit": "unclean" if lost else "clean",
-            "start_segment": f"{0:020}",
-            "stop_reason": "body_crc" if lost else "unwritten",
-            "min_phy_offset": 0,
-            "truncate_at": truncate_at,
-            "lost": {"messages": lost, "bytes": 3456 if lost else 0, "by_queue": []},
-            "deleted_files": [f"commitlog/{4096:020}"] if lost else [],
-            "after_load": state,
-            "after_dispatch": state,
-            "config": {
-                "starts": True,
-                "refused_by": None,
-                "refusal": None,
-                "read": {"topics.json": "topics.json"},
-                "topics": 2,
-                "groups": 1,
-                "offsets": 3,
-            },
-            "after_election": None,
-            "controller": None,
-            "dledger": None,
-        },
     }
+
+
+def start_changed(outcome: AuditOutcome, **more: Any) -> None:
+    """Let the start have these fields."""
+    assert outcome.effect is not None and outcome.effect.started is not None
+    outcome.effect = replace(outcome.effect, started=replace(outcome.effect.started, **more))
+
+
+def with_refusal(outcome: AuditOutcome, refusal: Refusal) -> None:
+    """Let the release not start."""
+    outcome.effect = StartEffect(None, refusal=refusal)
 
 
 def hostile_outcome(name: str) -> AuditOutcome:
@@ -346,13 +318,11 @@ def hostile_outcome(name: str) -> AuditOutcome:
     outcome.loss = LossOfStart(1, 2, (TopicLoss(name, 1, 1, 2),), (GroupBeyond(name, name, 0, 9, 1),))
     outcome.segments[0] |= {"problem": name, "file": f"commitlog/{name}"}
     outcome.segments[1]["extents"][1]["reason"] = name
-    broker = outcome.plan["broker"]
-    broker |= {"deleted_files": [name], "start_segment": name, "stop_reason": name}
-    broker["lost"] = {
-        "by_queue": [{"topic": name, "queue_id": 0, "messages": 1, "first_store_time": name, "last_store_time": name}]
-    }
-    outcome.plan["steps"] = [{"action": "delete", "file": name, "start": 0, "end": 1, "reason": name}] * 2
-    outcome.plan["settings"] = {name: {"value": name, "from": name}}
+    start_changed(
+        outcome, deleted_files=[name], start_segment=name, stop_reason=name, lost=LostByStart(1, 2, [QueueLost(name, 0, 1, 1, 2)])
+    )
+    outcome.steps = [PlanStep("delete", name, 0, 1, name)] * 2
+    outcome.settings = {name: Setting(name, name)}
     return outcome
 
 

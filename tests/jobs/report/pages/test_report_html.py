@@ -19,7 +19,8 @@ from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import printable
 from schemas.advice import Advice, Step
 from schemas.losses import GroupBeyond, TopicLoss
-from schemas.rows import AuditOutcome, Finding
+from schemas.rows import AuditOutcome, Finding, PlanStep
+from schemas.start_effect import LostByStart, QueueLost
 from tests.support import damage
 from tests.support.answers.product import Audited, audit
 from tests.support.handmade import samples
@@ -71,11 +72,8 @@ def large() -> AuditOutcome:
     outcome.index_files = [{"file": f"index/{i}", "findings": 1, "entries": 5} for i in range(5_000)]
     by_topic, groups = (TopicLoss(t, 1, 1, 2) for t in topics), (GroupBeyond("g", t, 0, 9, 1) for t in topics)
     outcome.loss = replace(outcome.loss, by_topic=tuple(by_topic), groups=tuple(groups))
-    outcome.plan["broker"]["lost"]["by_queue"] = [
-        {"topic": t, "queue_id": 0, "messages": 1, "first_store_time": "a", "last_store_time": "b"} for t in topics
-    ]
-    step = {"action": "truncate", "file": "consumequeue/x", "start": 0, "end": 1, "reason": "r"}
-    outcome.plan["steps"] = [{**step, "reason": f"r{i % 2}"} for i in range(10_000)]
+    samples.start_changed(outcome, lost=LostByStart(len(topics), 0, [QueueLost(t, 0, 1, 1, 2) for t in topics]))
+    outcome.steps = [PlanStep("truncate", "consumequeue/x", 0, 1, f"r{i % 2}") for i in range(10_000)]
     outcome.incomplete = [f"sentence {i}" for i in range(10_000)]
     outcome.segments = [
         {**samples.damaged().segments[i % 2], "base_offset": i * 1024 + (i // 9) * 4096, "file": f"commitlog/{i:020}"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.page import MAX_ROWS
@@ -14,6 +13,17 @@ from jobs.report.texts.safety_text import timer_words
 from schemas.finding_codes import Code
 from schemas.losses import TimerCount, TimerFates, TimersOfCopy
 from schemas.rows import LOSS, AuditOutcome, Finding
+from schemas.start_effect import (
+    BrokerIdentity,
+    BrokerState,
+    ControlledStart,
+    Election,
+    Epoch,
+    IndexEnds,
+    LostByStart,
+    QueueEnds,
+    TimersAfter,
+)
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
 
@@ -58,7 +68,9 @@ def test_what_waits_what_comes_again_and_what_is_never_delivered() -> None:
     outcome = samples.clean()
     assert not list(timer_words(outcome))
     outcome.timers = TIMERS
-    view = timers_view(outcome, TIMERS, {"timer": {"log_end": 520, "queue_offset": 7}})
+    assert outcome.effect is not None
+    outcome.effect = replace(outcome.effect, timers=TimersAfter(520, 7))
+    view = timers_view(outcome, TIMERS)
     words = view["words"]
     assert isinstance(words, list) and len(words) == 2
     assert words[0].startswith("4 timer messages, due 2023-11-14 22:13:20") and "never delivered" in words[0]
@@ -89,23 +101,15 @@ def test_lost_timers_of_a_fleet_count_beside_lost_messages() -> None:
     assert "94 timer messages never delivered" in lost and "c-stop" in lost
 
 
-def state(end: int, count: int) -> dict[str, Any]:
-    queue = {"topic": samples.HOSTILE, "queue_id": 0, "min_offset": 0, "max_offset": end, "max_phy_offset": 5}
-    return {"commitlog": [], "queues": [queue], "index": [{"begin_phy_offset": 0, "end_phy_offset": 5, "index_count": count}]}
+def state(end: int, count: int) -> BrokerState:
+    return BrokerState((), [QueueEnds(samples.HOSTILE, 0, 0, end, 5)], (IndexEnds(0, 5, count),))
 
 
 def test_the_fenced_broker_and_its_election_are_compared() -> None:
     outcome = samples.clean()
-    outcome.plan["broker"] |= {
-        "after_dispatch": state(7, 3),
-        "after_election": state(19, 6),
-        "controller": {
-            "identity": {"cluster": samples.HOSTILE, "broker": samples.HOSTILE, "id": 2, "temporary": True},
-            "confirm_offset": 700,
-            "epochs": [{"epoch": 1, "start": 0}],
-            "election": {"epoch": 2, "start": 850, "recorded": False, "removed": [4], "cut_at": 850},
-        },
-    }
+    election = Election(2, 850, False, (4,), 850)
+    controller = ControlledStart(700, (Epoch(1, 0),), election, BrokerIdentity(samples.HOSTILE, samples.HOSTILE, 2, True))
+    samples.start_changed(outcome, after_dispatch=state(7, 3), after_election=state(19, 6), controller=controller)
     page = page_of(outcome)
     for said in (
         "Controller mode",
@@ -115,19 +119,18 @@ def test_the_fenced_broker_and_its_election_are_compared() -> None:
         "removes 1 epoch",
     ):
         assert said in page.text
-    outcome.plan["broker"]["controller"] |= {"identity": None, "epochs": [], "confirm_offset": -1}
+    samples.start_changed(outcome, controller=ControlledStart(-1, (), election))
     text = page_of(outcome).text
     assert "The fenced start leaves" not in text
-    outcome.plan["broker"]["controller"]["election"]["cut_at"] = None
-    outcome.plan["broker"]["lost"] = {"messages": 1}
+    uncut = ControlledStart(-1, (), replace(election, cut_at=None))
+    samples.start_changed(outcome, controller=uncut, lost=LostByStart(1, 0, []))
     assert "The fenced start leaves 1 message without a queue entry" in page_of(outcome).text
     assert "new replica" in text and "no epochs" in text and "confirmOffset after load" not in text
 
 
 def test_where_a_start_never_ends_there_is_no_election_to_show() -> None:
     outcome = samples.clean()
-    controller = {"identity": None, "confirm_offset": 700, "epochs": [], "election": None}
-    outcome.plan["broker"] |= {"after_dispatch": state(7, 3), "after_election": None, "controller": controller}
+    samples.start_changed(outcome, after_dispatch=state(7, 3), controller=ControlledStart(700, ()))
     text = page_of(outcome).text
     assert "There is no election" in text and "fenced, before the controller has answered" in text
     assert "elected as master" not in text and "counted as after its election" not in text

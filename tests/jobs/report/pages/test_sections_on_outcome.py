@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from jobs.installation import ENTRY
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.page import MAX_ROWS
 from jobs.report.pages.report_html import PageContext, report_html
-from jobs.report.pages.sections_on_outcome import MAX_COMMANDS, Setting, findings_view, limits_view, lost_view, settings_view
+from jobs.report.pages.sections_on_outcome import (
+    MAX_COMMANDS,
+    ShownSetting,
+    findings_view,
+    limits_view,
+    lost_view,
+    settings_view,
+)
 from jobs.report.texts.finding_words import finding_groups
 from jobs.report.texts.summary_text import summary_text
 from schemas.losses import LevelBeyond, LossOfStart, TopicLoss
 from schemas.repair import RepairProposal, RepairStep
 from schemas.replicas import FirstDifference, Group, GroupCopy, Lacked, LackedQueue, LackedRange, Pair, Relation
-from schemas.rows import DEFAULT, AuditOutcome
+from schemas.rows import DEFAULT, AuditOutcome, PlanStep
+from schemas.start_effect import LostByStart, QueueLost, Setting
+from store_io.base.times import iso_time
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
 
@@ -34,36 +42,38 @@ def test_each_finding_has_the_command_that_looks_closer() -> None:
 def test_those_that_lose_most_come_first_and_a_command_lists_what_each_queue_loses() -> None:
     outcome = samples.damaged()
     topics = [TopicLoss(name, number, 1, 2) for name, number in (("a", 1), ("b", 9), ("c", 9))]
-    queues = [{"topic": "b", "queue_id": i, "messages": i} for i in range(9)]
+    samples.start_changed(outcome, lost=LostByStart(36, 0, [QueueLost("b", i, i, 1, 2) for i in range(9)]))
     outcome.loss = LossOfStart(by_topic=tuple(topics), delay_levels=(LevelBeyond(1, 2, 1),))
     outcome.queues = [{"topic": "b", "queue_id": i, "log_end_offset": 20, "dispatch_max_offset": 20 - i % 8} for i in range(9)]
-    view = lost_view(outcome, {"lost": {"by_queue": queues}}, ("/s",))
+    view = lost_view(outcome, ("/s",))
     assert [topic.topic for topic in view["topics"]] == ["b", "c", "a"]  # type: ignore[attr-defined]
-    assert [queue["queue_id"] for queue in view["queues"]] == [8, 7, 6, 5, 4, 3, 2, 1, 0]  # type: ignore[attr-defined]
+    assert [queue.queue_id for queue in view["queues"]] == [8, 7, 6, 5, 4, 3, 2, 1, 0]  # type: ignore[attr-defined]
     commands = view["commands"]
     assert isinstance(commands, list) and len(commands) == MAX_COMMANDS - 1  # queue 8 has all its entries
     assert commands[0] == f"{ENTRY} query /s --topic b --queue 7 --from-queue-offset 13 --to-queue-offset 20"
     assert view["levels"] == outcome.loss.delay_levels
-    many = [{"topic": "b", "queue_id": i, "messages": 1 + i // 2} for i in range(MAX_ROWS + 5)]
-    view = lost_view(outcome, {"lost": {"by_queue": many}}, ("/s",))
+    many = [QueueLost("b", i, 1 + i // 2, 1, 2) for i in range(MAX_ROWS + 5)]
+    samples.start_changed(outcome, lost=LostByStart(9, 0, many))
+    view = lost_view(outcome, ("/s",))
     assert view["queue_count"] == MAX_ROWS + 5
-    assert view["queues"] == sorted(many, key=lambda q: (-q["messages"], q["queue_id"]))[:MAX_ROWS]
-    for queue in (*outcome.queues, *queues):
+    assert view["queues"] == sorted(many, key=lambda q: (-q.messages, q.queue_id))[:MAX_ROWS]
+    for queue in outcome.queues:
         queue["topic"] = "b\n"
-    view = lost_view(outcome, {"lost": {"by_queue": queues}}, ("/s",))
+    samples.start_changed(outcome, lost=LostByStart(36, 0, [QueueLost("b\n", i, i, 1, 2) for i in range(9)]))
+    view = lost_view(outcome, ("/s",))
     assert view["commands"] == [] and len(view["withheld"]) == 1  # type: ignore[arg-type]
     assert "--topic-file" in view["withheld"][0]  # type: ignore[index]
     nothing = {"topics": [], "queues": [], "queue_count": 0, "commands": [], "withheld": [], "groups": [], "levels": ()}
-    assert lost_view(samples.clean(), None, ("/s",)) == nothing
+    assert lost_view(samples.clean(), ("/s",)) == {"iso_time": iso_time, **nothing}
 
 
 def test_what_one_cut_takes_from_many_queues_is_told_as_one() -> None:
-    def step(action: str, file: str, reason: str = "cut") -> dict[str, Any]:
-        return {"action": action, "file": file, "start": 0, "end": 20, "reason": reason, "lost_messages": 2, "lost_bytes": 9}
+    def step(action: str, file: str, reason: str = "cut") -> PlanStep:
+        return PlanStep(action, file, 0, 20, reason, 2, 9)
 
     outcome = samples.damaged()
     queues = [step("delete" if i % 2 else "truncate", f"consumequeue/t{i}/0/0") for i in range(10)]
-    outcome.plan["steps"] = [
+    outcome.steps = [
         step("keep", "commitlog/0", "sound"),
         step("delete", "commitlog/1"),
         *queues,
@@ -77,7 +87,7 @@ def test_what_one_cut_takes_from_many_queues_is_told_as_one() -> None:
 
 def to_repair() -> AuditOutcome:
     outcome = samples.damaged()
-    outcome.plan["steps"] = [{**step, "action": "truncate"} for step in outcome.plan["steps"]]
+    outcome.steps = [replace(step, action="truncate") for step in outcome.steps]
     return outcome
 
 
@@ -138,14 +148,10 @@ def test_hostile_names_stay_text() -> None:
 
 def test_settings_other_than_the_defaults_stand_apart_and_read_as_in_a_broker_conf() -> None:
     outcome = samples.clean()
-    outcome.plan["settings"] = {
-        "b": {"value": True, "from": "default"},
-        "c": {"value": 5, "from": "inferred"},
-        "a": {"value": "x", "from": "broker.conf"},
-    }
+    outcome.settings = {"b": Setting(True, "default"), "c": Setting(5, "inferred"), "a": Setting("x", "broker.conf")}
     assert settings_view(outcome) == {
-        "own": [Setting("a", "x", "broker.conf"), Setting("c", "5", "inferred")],
-        "defaults": [Setting("b", "true", "default")],
+        "own": [ShownSetting("a", "x", "broker.conf"), ShownSetting("c", "5", "inferred")],
+        "defaults": [ShownSetting("b", "true", "default")],
     }
 
 

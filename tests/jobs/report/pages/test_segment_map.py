@@ -21,7 +21,10 @@ def bar_of(segment: dict[str, Any], cut: int | None = None) -> list[str]:
     """kind*cells from left to right, of the bar of this segment alone."""
     outcome = samples.clean()
     outcome.segments = [segment]
-    outcome.plan["broker"] = None if cut is None else {"starts": True, "truncate_at": cut}
+    if cut is None:
+        outcome.effect = None
+    else:
+        samples.start_changed(outcome, truncate_at=cut)
     tags = page_of(outcome).tags
     start = next(i for i, (tag, a) in enumerate(tags) if tag == "svg" and a.get("class") == "bar")
     rects = []
@@ -51,7 +54,7 @@ def test_a_long_sound_log_is_folded_but_for_what_matters() -> None:
     outcome.segments = [{**sound, "base_offset": i * 1024, "file": f"commitlog/{i * 1024:020}"} for i in range(1000)]
     outcome.segments[500] |= {"extents": [{"kind": "damaged", "start": 0, "end": 1024, "reason": "magic"}], "messages": 0}
     del outcome.segments[800:803]
-    outcome.plan["broker"] |= {"truncate_at": 997 * 1024, "start_segment": f"{990 * 1024:020}"}
+    samples.start_changed(outcome, truncate_at=997 * 1024, start_segment=f"{990 * 1024:020}")
     text = page_of(outcome).text
     items = text.partition("The whole log")[2].partition("Where each file ends")[0]
     assert re.findall(r"(\d+) segments, 0", items) == ["499", "299", "187", "6"]

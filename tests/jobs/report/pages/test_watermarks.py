@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from jobs.report.pages.watermarks import offset_marks
 from schemas.rows import Checkpoint
+from schemas.start_effect import LedgerState, WrittenFile
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
 
 
 def test_a_wild_value_does_not_squeeze_the_scale() -> None:
     outcome = samples.damaged()
+    effect, outcome.effect = outcome.effect, None
     outcome.checkpoint = Checkpoint(1 << 60, 0, samples.START_MS, confirm_phy_offset=1 << 60)
-    assert [m.last for m in offset_marks(outcome, None)] == [2048, 1924, 0, 1 << 60]
+    assert [m.last for m in offset_marks(outcome)] == [2048, 1924, 0, 1 << 60]
+    outcome.effect = effect
     page = page_of(outcome)
     assert "1,152,921,504,606,846,976 (beyond the log)" in page.text
     assert "checkpoint: ConsumeQueues flushed up tonot set" in page.text
@@ -21,8 +24,8 @@ def test_a_wild_value_does_not_squeeze_the_scale() -> None:
 
 def test_a_dledger_log_ends_where_its_entries_end_not_where_they_are_committed() -> None:
     outcome = samples.damaged()
-    broker = outcome.plan["broker"] | {"truncate_at": 0, "dledger": {"data": [{"file": f"{1024:020d}", "wrote": 900}]}}
-    (cut,) = [m for m in offset_marks(outcome, broker) if "the cut" in m.words]
+    ledger = LedgerState(0, 9, 1, -1, -1, 0, (WrittenFile(f"{1024:020d}", 900),), ())
+    samples.start_changed(outcome, truncate_at=0, ledger=ledger)
+    (cut,) = [m for m in offset_marks(outcome) if "the cut" in m.words]
     assert cut.last == 1924
-    outcome.plan["broker"] = broker
     assert "1,924" in page_of(outcome).text and "beyond the cut" not in page_of(outcome).text

@@ -31,7 +31,7 @@ from jobs.report.texts.commands import (
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.text import printable
 from schemas.answer import StepName
-from schemas.rows import Finding
+from schemas.rows import Finding, PlanStep
 from store_io.repair.proposals import config_helps
 from tests.support.handmade import samples
 from tests.support.handmade.handed import saved
@@ -139,7 +139,7 @@ def test_the_words_of_a_store_read_it_in_the_same_way() -> None:
 
 def test_every_command_is_one_that_the_product_takes(tmp_path: Path) -> None:
     outcome = samples.damaged()
-    outcome.plan["steps"].append({"action": "delete", "file": "x", "reason": "r"})
+    outcome.steps = [*outcome.steps, PlanStep.whole("delete", "x", "r")]
     conf = tmp_path / "b'c.conf"
     conf.write_text("maxIndexNum=5")
     words = (str(tmp_path / "a b"), "--release", "4.9.8", "--broker-conf", str(conf), "--commitlog", "/d 1,/d2")
@@ -163,7 +163,7 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     assert repair_commands(samples.clean(), WORDS, "/p") == []
     assert repair_commands(samples.not_audited(), WORDS, "/p") == []
     outcome = samples.refused()
-    outcome.plan["steps"] = [{"action": "delete", "file": "x"}]
+    outcome.steps = [PlanStep.whole("delete", "x", "r")]
     assert [what for what, _ in repair_commands(outcome, WORDS, "/p")] == [
         "Repair with --policy salvage: keeps 9 messages and removes what stops the release",
         "Repair with --policy broker: keeps 6 messages and removes what stops the release",
@@ -190,7 +190,7 @@ def test_fix_config_helps_files_alone() -> None:
 
 def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
     outcome = samples.clean()
-    outcome.plan["steps"] = [{"action": "keep", "file": "commitlog/0"}]
+    outcome.steps = [PlanStep.whole("keep", "commitlog/0", "sound")]
     outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
     outcome.findings = [Finding("epoch_file_damaged", "epochFileCheckpoint", severity="rebuildable")]
     ((_, command),) = repair_commands(outcome, WORDS, "/p")  # of a large store: its plan has no steps of a repair

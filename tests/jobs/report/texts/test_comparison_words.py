@@ -12,8 +12,10 @@ from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Refusal, RefusalKind
 from schemas.replicas import Pair, Relation
 from schemas.rows import ASSUMED, AuditOutcome, Comparison, Premise, Start
+from schemas.start_effect import LedgerState, WrittenFile
 from store_io.audit.compared.comparison import answer_of
 from store_io.audit.compared.variants import Variant
+from store_io.outcome.plan_writer import audit_plan
 from tests.support.handmade import samples
 
 ROW = Start(
@@ -98,13 +100,14 @@ def test_one_that_alone_can_be_judged_does_not_win() -> None:
 
 def test_a_ledger_ends_where_its_data_ends() -> None:
     outcome = samples.damaged()
-    outcome.plan["broker"]["dledger"] = {"data": [{"file": "00000000000000131072", "wrote": 2250}]}
+    ledger = LedgerState(0, 9, 1, 9, 1124, 0, (WrittenFile("00000000000000131072", 2250),), ())
+    samples.start_changed(outcome, ledger=ledger)
     start = answer_of(outcome, Variant("5.3.3")).start
     outcome.comparison = Comparison((start,), least=("5.3.3",))
     lines = summary_text(samples.RUN, [outcome], "out").splitlines()
     ends, row = (next(line for line in lines if line.split()[:1] == [first]) for first in ("Ends", "5.3.3"))
     assert "133,322" in ends and "133,322" in row
-    assert start.truncate_at == outcome.plan["broker"]["truncate_at"] != 133322
+    assert start.truncate_at == audit_plan(outcome)["broker"]["truncate_at"] != 133322
     assert "133,322" in "".join(report_html(outcome)).partition("Which release")[2]
 
 

@@ -24,7 +24,8 @@ from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, STARTS_DISPATCH
 from schemas.losses import LossOfStart
 from schemas.repair import ConfigFile, FormLeft, RepairProposal, RepairStep
 from schemas.replicas import NO_GROUP, Group, GroupCopy, Pair, Relation, TableAhead, TableEntry
-from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding
+from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding, PlanStep
+from schemas.start_effect import ControlledStart, Election, StartEffect
 from store_io.answer import steps as steps_module
 from store_io.answer.answers import answer_of
 from store_io.wording.steps import advice_text, next_text
@@ -59,11 +60,18 @@ def texts_of(outcome: AuditOutcome, name: str) -> list[str]:
     return [step.text for step in steps_of(outcome) if step.name == name]
 
 
-def hurt(code: str = "broker_drops_messages", **broker: Any) -> AuditOutcome:
+def stuck() -> AuditOutcome:
+    """The same store under a release that does not start."""
+    outcome = hurt()
+    outcome.effect = StartEffect(None)
+    return outcome
+
+
+def hurt(code: str = "broker_drops_messages", **start: Any) -> AuditOutcome:
     """Of 18 messages a start loses 12."""
     outcome = samples.damaged()
-    outcome.plan["steps"].append({"action": "delete", "file": "commitlog/x", "reason": "r"})
-    outcome.plan["broker"] |= broker
+    outcome.steps = [*outcome.steps, PlanStep.whole("delete", "commitlog/x", "r")]
+    samples.start_changed(outcome, **start)
     if code == "broker_skips_messages":
         outcome.repairs = samples.proposed()
     outcome.findings.insert(0, Finding(code, "commitlog/x", severity="loss", count=12, next=SALVAGE))
@@ -126,10 +134,10 @@ def test_a_list_of_many_steps_is_bounded_and_says_how_many_more_there_are() -> N
 
 @pytest.mark.parametrize(
     ("election", "judged"),
-    [(None, "A start never ends: it waits at one place"), ({"epoch": 1}, "The broker stays fenced")],
+    [(None, "A start never ends: it waits at one place"), (Election(1, 0, True, (), None), "The broker stays fenced")],
 )
-def test_a_start_and_an_election_that_never_end(election: dict[str, int] | None, judged: str) -> None:
-    outcome = hurt("broker_hangs", controller={"election": election})
+def test_a_start_and_an_election_that_never_end(election: Election | None, judged: str) -> None:
+    outcome = hurt("broker_hangs", controller=ControlledStart(-1, (), election))
     assert judged in " ".join(judge(outcome).why)
     assert texts_of(outcome, StepName.START) == ["Start RocketMQ 4.9.8 on the repaired store, never on this copy."]
 
@@ -157,7 +165,7 @@ def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_not
     [
         (hurt(), "this keeps the 12 messages that a start would cut; it gives up nothing."),
         (hurt("broker_skips_messages"), "this keeps the 12 messages that a start would lose; it gives up nothing."),
-        (hurt(starts=False), "this keeps all 18 messages and removes what stops the release; it gives up nothing."),
+        (stuck(), "this keeps all 18 messages and removes what stops the release; it gives up nothing."),
     ],
     ids=["cut", "skipped", "refused"],
 )
@@ -253,8 +261,8 @@ def test_a_store_to_whose_place_no_repair_writes_has_the_step_without_a_command(
 
 
 def test_where_a_setting_stops_the_start_no_repair_is_offered() -> None:
-    outcome = hurt(starts=False)
-    outcome.refusal = Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting="combineCQPreferCQType=x")
+    outcome = stuck()
+    samples.with_refusal(outcome, Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting="combineCQPreferCQType=x"))
     outcome.findings = [Finding("broker_refuses", "x", severity="loss", next=outcome.refusal.correct_line)]
     step = "Correct this line of broker.conf, the copy is not at fault: combineCQPreferCQType=x."
     assert texts_of(outcome, StepName.CHANGE) == [step] and names_of(outcome) == [StepName.CHANGE, StepName.START]
@@ -264,7 +272,7 @@ def test_where_a_setting_stops_the_start_no_repair_is_offered() -> None:
 def test_a_consistent_store_is_started() -> None:
     outcome = samples.clean()
     # Steps there are: what a start deletes and makes again by itself. They stay in plan.json.
-    outcome.plan["steps"].append({"action": "delete", "file": "commitlog/x", "reason": "r"})
+    outcome.steps = [*outcome.steps, PlanStep.whole("delete", "commitlog/x", "r")]
     text = summary(outcome)
     assert "  Next       1. start: Start RocketMQ 5.3.3 on this copy: it loses nothing.\n" in text and "  Repair" not in text
     page = "".join(report_html(outcome, PageContext(store_words=WORDS, plan=PLAN)))
@@ -313,7 +321,7 @@ def test_a_file_that_a_start_deletes_is_named_with_what_it_is() -> None:
     ]
     queues = ["consumequeue/T/0/0", "consumequeue/T/1/0"]
     others = ["index/20", "consumequeue_ext/T/0/0", "batchconsumequeue/B/0/0", "commitlog/odd", "odd"]
-    outcome.plan["broker"]["deleted_files"] = [*others, *queues, *(row["file"] for row in outcome.segments)]
+    samples.start_changed(outcome, deleted_files=[*others, *queues, *(row["file"] for row in outcome.segments)])
     assert {d.words: d.files for d in deleted_files(outcome)} == {
         "2 segments with 13 valid messages": ["commitlog/2", "commitlog/4"],
         "1 segment with damaged bytes and no valid message": ["commitlog/3"],
@@ -334,7 +342,7 @@ def test_a_file_that_a_start_deletes_is_named_with_what_it_is() -> None:
     assert lines[at + 4] == "             1 empty preallocated segment: commitlog/1"
     text = re.sub(r"\s+", " ", page_text(outcome))
     assert "A start deletes 2 ConsumeQueue files: consumequeue/T/0/0 , consumequeue/T/1/0" in text
-    outcome.plan["broker"]["deleted_files"] = []
+    samples.start_changed(outcome, deleted_files=[])
     assert deleted_files(outcome) == [] and "Deletes" not in summary(outcome)
 
 
@@ -454,7 +462,7 @@ def test_what_a_start_mends_needs_no_repair_and_what_it_leaves_does() -> None:
     outcome = hurt()
     outcome.loss, outcome.log_end = LossOfStart(), 2048
     outcome.findings = [Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=STARTS_DISPATCH)]
-    outcome.counts, outcome.plan["broker"]["starts"] = {"rebuildable": 1}, True
+    outcome.counts = {"rebuildable": 1}
     assert judge(outcome).headline.startswith("A start loses no message and mends what differs: ")
     assert names_of(outcome) == ["start", "check"] and f"{ENTRY} repair" not in summary(outcome)
     for text in (" ".join(summary(outcome).split()), " ".join(page_text(outcome).split())):

@@ -11,6 +11,7 @@ from jobs.report.texts.summary_text import summary_text
 from schemas.finding_codes import Code
 from schemas.replicas import Group, GroupCopy, Lacked, Pair, Relation
 from schemas.rows import REBUILDABLE, AuditOutcome, Finding
+from schemas.start_effect import BrokerIdentity, ControlledStart, Setting
 from tests.support.handmade import samples
 from tests.support.texts.pages import index_of, page_of
 
@@ -74,7 +75,7 @@ def test_a_brokers_name_cannot_look_like_another_store() -> None:
 
 def test_the_pages_say_it_and_link_to_the_folder() -> None:
     outcome = replace(samples.clean(), name="store", replica_group="g")
-    outcome.plan["settings"] = {"brokerName": {"value": samples.HOSTILE.replace("(1)", ""), "from": "broker.conf"}}
+    outcome.settings = {"brokerName": Setting(samples.HOSTILE.replace("(1)", ""), "broker.conf")}
     page, index = page_of(outcome), index_of([outcome, replace(outcome, name="store-2")])
     assert page.text.startswith(f"{title_of(outcome)}: RocketMQ store audit") and page.problems() == []
     assert "\\u202e" in title_of(outcome) and title_of(outcome).endswith(" (store)")
@@ -84,7 +85,7 @@ def test_the_pages_say_it_and_link_to_the_folder() -> None:
 
 def test_the_summary_says_it() -> None:
     outcome = replace(samples.clean(), name="store")
-    outcome.plan["settings"] = {"brokerName": {"value": "cart\x1b[31m", "from": "broker.conf"}}
+    outcome.settings = {"brokerName": Setting("cart\x1b[31m", "broker.conf")}
     assert summary_text(samples.RUN, [outcome], "/out").startswith("cart\\x1b[31m (store): ")
     fleet = summary_text(samples.RUN, [outcome, replace(outcome, name="store-2")], "/out")
     assert "cart\\x1b[31m (store)    5.3.3" in fleet and "cart\\x1b[31m (store-2)  5.3.3" in fleet
@@ -92,7 +93,8 @@ def test_the_summary_says_it() -> None:
 
 def test_the_controller_knows_its_name_too() -> None:
     outcome = replace(samples.clean(), name="store")
-    outcome.plan["broker"]["controller"] = {"identity": {"cluster": "c", "broker": "broker-c", "id": 1, "temporary": False}}
+    controller = ControlledStart(-1, (), identity=BrokerIdentity("c", "broker-c", 1, False))
+    samples.start_changed(outcome, controller=controller)
     assert title_of(outcome) == "broker-c (store)"
-    outcome.plan["settings"] = {"brokerName": {"value": "broker-a", "from": "broker.conf"}}
+    outcome.settings = {"brokerName": Setting("broker-a", "broker.conf")}
     assert title_of(outcome) == "broker-a (store)"

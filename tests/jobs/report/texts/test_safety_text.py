@@ -12,8 +12,10 @@ from jobs.report.pages.index_html import index_html
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.safety_text import judge, most_dangerous_first
 from jobs.report.texts.summary_text import summary_text
+from schemas.advice import Refusal, RefusalKind
 from schemas.answer import StepName
-from schemas.rows import AuditOutcome, ConfigTables
+from schemas.rows import AuditOutcome, ConfigTables, PlanStep
+from schemas.start_effect import ConfigLoad
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
 
@@ -34,7 +36,7 @@ def test_the_answer(make: Any, kind: str, headline: str) -> None:
 
 def test_a_damaged_store_that_was_not_wholly_read_is_not_safe() -> None:
     outcome = samples.damaged()
-    outcome.plan["broker"], outcome.incomplete = None, ["commitlog/0: cannot be read"]
+    outcome.effect, outcome.incomplete = None, ["commitlog/0: cannot be read"]
     assert judge(outcome).kind == "stop"
     assert "cannot be read" in page_of(outcome).text
 
@@ -49,7 +51,7 @@ def test_what_is_gone_is_never_called_safe() -> None:
     known.furthest = None
     assert judge(known).headline == "Nothing to lose is left here; there were messages once"
     broken = samples.shrunk()  # what a start would cut, or a release that refuses, is told first
-    broken.plan["broker"] = {"starts": False, "refusal": "commitlog/x: the name is not a number"}
+    samples.with_refusal(broken, Refusal(RefusalKind.FILE_NAME, "commitlog/x"))
     assert judge(broken).kind == "refuses"
     for outcome in (samples.emptied(), samples.shrunk(), samples.empty()):
         text = summary_text(samples.RUN, [outcome], "out").lower()
@@ -57,7 +59,7 @@ def test_what_is_gone_is_never_called_safe() -> None:
         assert "safe to start" not in text and "is safe to start" not in page
     acting = samples.emptied()
     acting.segment_count = 1
-    acting.plan["steps"] = [{"action": "rebuild", "file": "checkpoint"}]
+    acting.steps = [PlanStep.whole("rebuild", "checkpoint", "")]
     text = summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
     assert f"{ENTRY} repair" not in text and "Do not start this copy: a start deletes queues and index files" in " ".join(
         text.split()
@@ -92,8 +94,9 @@ def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bo
 
 
 def without_config(outcome: AuditOutcome) -> AuditOutcome:
-    outcome.plan["broker"]["config"] = {"starts": True, "refused_by": None, "read": {"topics.json": None}}
-    return replace(outcome, config=ConfigTables({}, {}, {}, {}, absent="config/"))
+    assert outcome.effect is not None
+    effect = replace(outcome.effect, config=ConfigLoad("", None, {"topics.json": None}, 0, 0, 0))
+    return replace(outcome, effect=effect, config=ConfigTables({}, {}, {}, {}, absent="config/"))
 
 
 def test_a_copy_without_config_is_not_simply_safe() -> None:

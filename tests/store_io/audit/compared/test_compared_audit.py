@@ -21,6 +21,7 @@ from store_io.base.tasks import run_task
 from store_io.broker.releases import KNOWN_RELEASES
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import corpus_tools
 
@@ -39,10 +40,10 @@ def hold_against_single_audits(asked: AuditRequest, releases: tuple[str, ...]) -
     """Compare this row by row with audits of one release each, and what it says of its own release with an audit of that."""
     audit = run_compared(asked)
     outcome, single = audit.outcome(), run_audit(replace(asked, releases=())).outcome()
-    assert {key: outcome.plan[key] for key in single.plan} == single.plan
+    assert {key: audit_plan(outcome)[key] for key in single.plan} == single.plan
     assert outcome.findings == single.findings and outcome.exit_code == single.exit_code
-    assert not list(Draft202012Validator(SCHEMA).iter_errors(outcome.plan))
-    assert [row["release"] for row in outcome.plan["releases"]] == list(asked.releases)
+    assert not list(Draft202012Validator(SCHEMA).iter_errors(audit_plan(outcome)))
+    assert [row["release"] for row in audit_plan(outcome)["releases"]] == list(asked.releases)
     compared = outcome.comparison
     assert compared is not None and [row.release for row in compared.releases] == list(asked.releases)
     for row in compared.releases:

@@ -8,6 +8,7 @@ from schemas.rows import AuditOutcome, Start
 from store_io.audit.compared.comparison import answer_of, comparison, least_loss, older_than_its_writer
 from store_io.audit.compared.variants import Variant
 from store_io.model.written_by import WrittenBy
+from store_io.outcome.plan_writer import audit_plan
 from tests.support.handmade import samples
 
 ROW = Start("5.3.3", True, 20, True, starts=True, truncate_at=100, lost_messages=3, lost_bytes=30, deleted_files=1, timers_lost=0)
@@ -41,7 +42,7 @@ def test_settings_that_change_nothing_are_only_named() -> None:
 def test_a_row_of_an_outcome() -> None:
     outcome: AuditOutcome = samples.damaged()
     answer = answer_of(outcome, Variant(outcome.release))
-    assert answer.start.lost_messages == outcome.plan["broker"]["lost"]["messages"] and answer.start.starts
-    outcome.plan["broker"] = None
+    assert answer.start.lost_messages == audit_plan(outcome)["broker"]["lost"]["messages"] and answer.start.starts
+    outcome.effect = None
     row = answer_of(outcome, Variant(outcome.release)).start
     assert (row.known, row.starts, row.lost_messages) == (False, None, None) and row.why

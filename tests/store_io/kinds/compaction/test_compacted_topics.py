@@ -9,6 +9,7 @@ import pytest
 
 from schemas.advice import Advice, Step
 from store_io.base.errors import StoreError
+from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers import product
 from tests.support.answers.repaired import plan_of, repaired
 from tests.support.stores import compacted
@@ -25,8 +26,8 @@ def test_a_sound_store_is_complete_and_without_a_finding(release: str, clean: bo
     for conf in (store.broker_conf, None):
         audit = product.audit(store.root, release, conf)
         assert audit.incomplete == [] and audit.findings == []
-        assert audit.broker is not None and audit.broker["starts"] and audit.outcome.plan["complete"]
-    read = {path for path in (row["file"] for row in audit.outcome.plan["inputs"]) if path.startswith("compaction/")}
+        assert audit.broker is not None and audit.broker["starts"] and audit_plan(audit.outcome)["complete"]
+    read = {path for path in (row["file"] for row in audit_plan(audit.outcome)["inputs"]) if path.startswith("compaction/")}
     assert read == {str(p.relative_to(store.root)) for p in (store.root / "compaction").rglob("0*") if p.is_file()}
 
 
@@ -38,7 +39,7 @@ def test_the_newest_entries_gone_cost_the_newest_file_of_the_log(tmp_path: Path)
     audit = product.audit(store.root, store.release, store.broker_conf)
     path = str((log / NEWEST).relative_to(store.root))
     assert audit.broker is not None and audit.broker["deleted_files"] == [path]
-    assert [s["action"] for s in audit.outcome.plan["steps"] if s["file"] == path] == ["delete"]
+    assert [s["action"] for s in audit_plan(audit.outcome)["steps"] if s["file"] == path] == ["delete"]
     assert {f.code for f in audit.above_note} == {"compacted_record_unlisted"}
 
 

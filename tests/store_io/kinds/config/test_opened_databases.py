@@ -11,6 +11,7 @@ from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.safety_text import judge
 from schemas.advice import Step
 from schemas.rows import AuditOutcome
+from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers.product import audit
 from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.rocksdb_stores import write_database
@@ -52,7 +53,7 @@ def damage_manifest(folder: Path) -> None:
 @pytest.mark.parametrize("release", ["5.3.1", "5.5.0"])
 def test_sound_databases_are_no_reason_against_a_start(root: Path, conf: str, release: str) -> None:
     outcome = outcome_of(root, conf, release)
-    assert outcome.plan["broker"]["starts"]
+    assert audit_plan(outcome)["broker"]["starts"]
     assert not {"opened_database_damaged", "opened_database_gone"} & {f.code for f in outcome.findings}
     assert not {"file_unrecognised"} & {f.code for f in outcome.findings}
 
@@ -61,8 +62,8 @@ def test_sound_databases_are_no_reason_against_a_start(root: Path, conf: str, re
 def test_a_database_that_does_not_open_ends_the_broker_that_opens_it(root: Path, folder: str) -> None:
     damage_manifest(root / folder)
     refused = outcome_of(root, ALL_ON)
-    assert refused.exit_code == 20 and not refused.plan["broker"]["starts"]
-    assert refused.plan["broker"]["refusal"].startswith(f"{folder}/MANIFEST-")
+    assert refused.exit_code == 20 and not audit_plan(refused)["broker"]["starts"]
+    assert audit_plan(refused)["broker"]["refusal"].startswith(f"{folder}/MANIFEST-")
     (finding,) = (f for f in refused.findings if f.code == "broker_refuses")
     assert (
         finding.next is not None
@@ -71,7 +72,7 @@ def test_a_database_that_does_not_open_ends_the_broker_that_opens_it(root: Path,
         and refused.no_repair == finding.next
     )
     unused = outcome_of(root, "".join(line for line in ALL_ON.splitlines(True) if not line.startswith(_key(folder))))
-    assert unused.plan["broker"]["starts"] and unused.exit_code == 0
+    assert audit_plan(unused)["broker"]["starts"] and unused.exit_code == 0
     assert [f.severity for f in unused.findings if f.code == "opened_database_damaged"] == ["note"]
 
 
@@ -92,14 +93,14 @@ def test_a_release_that_does_not_know_the_database_does_not_end_over_it(
     root: Path, folder: str, release: str, starts: bool
 ) -> None:
     damage_manifest(root / folder)
-    assert outcome_of(root, ALL_ON, release).plan["broker"]["starts"] is starts
+    assert audit_plan(outcome_of(root, ALL_ON, release))["broker"]["starts"] is starts
 
 
 def test_bad_bytes_among_the_entries_are_found_and_stop_no_start(root: Path) -> None:
     (table,) = (root / "kvStore").glob("*.sst")
     table.write_bytes(bytes([table.read_bytes()[0] ^ 0xFF]) + table.read_bytes()[1:])
     outcome = outcome_of(root, ALL_ON)
-    assert outcome.exit_code == 10 and outcome.plan["broker"]["starts"]
+    assert outcome.exit_code == 10 and audit_plan(outcome)["broker"]["starts"]
     (finding,) = (f for f in outcome.findings if f.code == "opened_database_damaged")
     assert finding.file == f"kvStore/{table.name}" and "0 could be read" in finding.message
 
@@ -107,7 +108,7 @@ def test_bad_bytes_among_the_entries_are_found_and_stop_no_start(root: Path) -> 
 def test_a_file_in_place_of_the_folder_ends_the_broker(root: Path) -> None:
     shutil.rmtree(root / "kvStore")
     (root / "kvStore").write_bytes(b"x")
-    assert outcome_of(root, ALL_ON).plan["broker"]["refusal"].startswith("kvStore: a file where RocksDB needs a folder")
+    assert audit_plan(outcome_of(root, ALL_ON))["broker"]["refusal"].startswith("kvStore: a file where RocksDB needs a folder")
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -130,5 +131,5 @@ def test_entries_that_the_settings_do_not_use_are_counted(root: Path) -> None:
 def test_without_a_broker_conf_the_folders_show_the_settings(root: Path) -> None:
     damage_manifest(root / "kvStore")
     outcome = audit(root, "5.3.3", None).outcome
-    assert not outcome.plan["broker"]["starts"]
-    assert outcome.plan["settings"]["popConsumerKVServiceInit"] == {"value": True, "from": "inferred"}
+    assert not audit_plan(outcome)["broker"]["starts"]
+    assert audit_plan(outcome)["settings"]["popConsumerKVServiceInit"] == {"value": True, "from": "inferred"}

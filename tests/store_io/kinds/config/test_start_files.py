@@ -13,6 +13,7 @@ from schemas.rows import AuditOutcome
 from store_io.broker.releases import Setting, broker_rules
 from store_io.kinds.config.config_reader import read_config
 from store_io.kinds.config.start_files import refusal_step, start_files
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -46,8 +47,8 @@ def test_a_broker_ends_over_a_file_and_a_bak_that_cannot_be_parsed(
 ) -> None:
     path = f"config/{name}"
     outcome = outcome_of(tmp_path, {path: content, path + ".bak": TORN}, release)
-    assert outcome.exit_code == 20 and not outcome.plan["broker"]["starts"]
-    assert outcome.plan["broker"]["refusal"].startswith(f"{path}: ")
+    assert outcome.exit_code == 20 and not audit_plan(outcome)["broker"]["starts"]
+    assert audit_plan(outcome)["broker"]["refusal"].startswith(f"{path}: ")
     (refused,) = (f for f in outcome.findings if f.code == "broker_refuses")
     assert refused.file == path and refused.next is not None and refused.next.step == Step.RESTORE_REFUSED
 
@@ -66,14 +67,14 @@ def test_a_broker_ends_over_a_file_and_a_bak_that_cannot_be_parsed(
 )
 def test_a_broker_starts_where_one_of_both_will_do(tmp_path: Path, files: dict[str, bytes]) -> None:
     outcome = outcome_of(tmp_path, {"config/subscriptionGroup.json" + suffix: data for suffix, data in files.items()})
-    assert outcome.complete and outcome.plan["broker"]["starts"]
+    assert outcome.complete and audit_plan(outcome)["broker"]["starts"]
 
 
 def test_what_nobody_knows_of_an_odd_file_makes_the_audit_incomplete(tmp_path: Path) -> None:
     path = "config/subscriptionGroup.json"
     nested = b'{"x":' + b"[" * 2000 + b"]" * 2000 + b"}"
     outcome = outcome_of(tmp_path, {path: nested, path + ".bak": TORN})
-    assert outcome.exit_code == 3 and outcome.plan["broker"] is None and path in outcome.incomplete[0]
+    assert outcome.exit_code == 3 and audit_plan(outcome)["broker"] is None and path in outcome.incomplete[0]
 
 
 def test_a_sound_file_is_read_whatever_its_size_as_far_as_any_of_config_is(
@@ -81,7 +82,7 @@ def test_a_sound_file_is_read_whatever_its_size_as_far_as_any_of_config_is(
 ) -> None:
     monkeypatch.setattr(byte_source, "SMALL_BYTES", len(GROUPS) - 1)
     outcome = outcome_of(tmp_path, {"config/subscriptionGroup.json": GROUPS, "config/topics.json": b'{"topicConfigTable":{}}'})
-    assert outcome.complete and outcome.plan["broker"]["starts"]
+    assert outcome.complete and audit_plan(outcome)["broker"]["starts"]
 
 
 def test_a_folder_where_a_file_belongs_makes_the_audit_incomplete(tmp_path: Path) -> None:
@@ -91,11 +92,11 @@ def test_a_folder_where_a_file_belongs_makes_the_audit_incomplete(tmp_path: Path
 
 def test_files_of_later_releases_stop_no_earlier_one(tmp_path: Path) -> None:
     files = {f"config/{name}{suffix}": TORN for name in ("consumerOrderInfo.json", "timermetrics") for suffix in ("", ".bak")}
-    assert outcome_of(tmp_path / "4", files, "4.9.8").plan["broker"]["starts"]
-    assert not outcome_of(tmp_path / "5", files).plan["broker"]["starts"]
+    assert audit_plan(outcome_of(tmp_path / "4", files, "4.9.8"))["broker"]["starts"]
+    assert not audit_plan(outcome_of(tmp_path / "5", files))["broker"]["starts"]
     metrics = {name: data for name, data in files.items() if "timermetrics" in name}
-    assert not outcome_of(tmp_path / "m", metrics).plan["broker"]["starts"]
-    assert outcome_of(tmp_path / "off", metrics, conf="timerWheelEnable=false\n").plan["broker"]["starts"]
+    assert not audit_plan(outcome_of(tmp_path / "m", metrics))["broker"]["starts"]
+    assert audit_plan(outcome_of(tmp_path / "off", metrics, conf="timerWheelEnable=false\n"))["broker"]["starts"]
 
 
 @pytest.mark.parametrize(
@@ -127,15 +128,17 @@ def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path
     queue = {"batchconsumequeue/B/0/00000000000000000000": bytes(46)}
     conf = "mapperFileSizeBatchConsumeQueue=46\n"
     lost = outcome_of(tmp_path / "lost", {**queue, "config/topics.json": b""}, conf=conf)
-    assert lost.plan["broker"]["refusal"] == str(refusal_sentence(Refusal(RefusalKind.TOPIC_NOT_NAMED, "batchconsumequeue/B")))
+    assert audit_plan(lost)["broker"]["refusal"] == str(
+        refusal_sentence(Refusal(RefusalKind.TOPIC_NOT_NAMED, "batchconsumequeue/B"))
+    )
     (refused,) = (f for f in lost.findings if f.code == "broker_refuses")
     assert refused.next == Advice(Step.RESTORE_TOPICS)
     plain = b'{"topicConfigTable":{"B":{"topicName":"B"}}}'
     other = outcome_of(tmp_path / "plain", {**queue, "config/topics.json": plain}, conf=conf)
-    assert other.plan["broker"]["refusal"] == "batchconsumequeue/B: the topic is of type ConsumeQueue (config/topics.json)"
-    assert outcome_of(tmp_path / "none", queue, conf=conf).plan["broker"]["starts"]  # config/ was not copied
+    assert audit_plan(other)["broker"]["refusal"] == "batchconsumequeue/B: the topic is of type ConsumeQueue (config/topics.json)"
+    assert audit_plan(outcome_of(tmp_path / "none", queue, conf=conf))["broker"]["starts"]  # config/ was not copied
     topics = b'{"topicConfigTable":{"B":{"topicName":"B","attributes":{"queue.type":"BatchCQ"}}}}'
-    assert outcome_of(tmp_path / "there", {**queue, "config/topics.json": topics}, conf=conf).plan["broker"]["starts"]
+    assert audit_plan(outcome_of(tmp_path / "there", {**queue, "config/topics.json": topics}, conf=conf))["broker"]["starts"]
 
 
 def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
@@ -146,19 +149,17 @@ def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
     }
     outcome = outcome_of(tmp_path, files)
     names = ["config/consumerFilter.json", "config/metadata"]
-    assert outcome.exit_code == 0 and outcome.plan["not_judged"] == outcome.not_judged == names
+    assert outcome.exit_code == 0 and audit_plan(outcome)["not_judged"] == outcome.not_judged == names
     assert outcome.verdict.endswith(f". Not judged: {', '.join(names)}")
     told = " ".join(judge(outcome).why)
     assert all(name in told for name in names)
     for text in (outcome.verdict, judge(outcome).headline, told):
         assert "everything" not in text and "all parts" not in text
     assert "offsets in config/" not in told  # of which this copy has none
-    loads = outcome.plan["broker"]["config"]
-    read = {
-        **outcome.plan["broker"],
-        "config": {**loads, "read": {**loads["read"], "consumerOffset.json": "consumerOffset.json"}},
-    }
-    with_offsets = replace(outcome, plan={**outcome.plan, "broker": read})
+    assert outcome.effect is not None and outcome.effect.config is not None
+    loads = outcome.effect.config
+    read = replace(loads, read={**loads.read, "consumerOffset.json": "consumerOffset.json"})
+    with_offsets = replace(outcome, effect=replace(outcome.effect, config=read))
     assert "offsets in config/" in " ".join(judge(with_offsets).why)
     unsure = replace(outcome, not_judged=[*names, "timers"])
     assert judge(outcome).headline == "Safe to start once config/topics.json is there"
@@ -186,4 +187,4 @@ def test_a_database_that_a_broker_makes_and_does_not_use_is_no_doubt(
 
 def test_a_store_of_judged_files_alone_is_called_consistent_as_a_whole(tmp_path: Path) -> None:
     outcome = outcome_of(tmp_path, {"config/topics.json": OWN_TOPICS, "timerwheel": b""})
-    assert outcome.verdict.endswith("everything is consistent") and "not_judged" not in outcome.plan
+    assert outcome.verdict.endswith("everything is consistent") and "not_judged" not in audit_plan(outcome)

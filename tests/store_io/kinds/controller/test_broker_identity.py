@@ -22,7 +22,6 @@ def identity(root: Path, **files: bytes) -> BrokerIdentity | None:
 def test_the_confirmed_one_counts(tmp_path: Path) -> None:
     found = identity(tmp_path, brokerIdentity=b"oracle#broker-a#2", brokerIdentity_temp=b"oracle#broker-a#3#127.0.0.1:10911;17")
     assert found == BrokerIdentity("oracle", "broker-a", 2, False)
-    assert found.row() == {"cluster": "oracle", "broker": "broker-a", "id": 2, "temporary": False}
 
 
 def test_one_that_was_asked_for_is_temporary(tmp_path: Path) -> None:

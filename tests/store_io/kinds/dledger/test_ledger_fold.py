@@ -10,6 +10,7 @@ import pytest
 
 from store_io.audit.compared.compared_audit import run_compared
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
 from tests.support.answers.product import Audited
@@ -86,7 +87,9 @@ def test_recovery_after_a_kill_demands_dup_info_in_5_2_0_alone(tmp_path: Path, r
     clean = build(tmp_path / "clean", release)
     assert broker(clean)["lost"]["messages"] == 0
     asked = AuditRequest("s", StoreLocation(str(store.root)), release, store.broker_conf, releases=("5.1.4", "5.2.0", "5.3.0"))
-    lost = {row["release"]: row["lost_messages"] for row in run_compared(asked).outcome().plan["releases"]}  # by one scan for all
+    lost = {
+        row["release"]: row["lost_messages"] for row in audit_plan(run_compared(asked).outcome())["releases"]
+    }  # by one scan for all
     assert lost[release] == found["lost"]["messages"] and lost["5.2.0"] > lost["5.3.0"]
 
 

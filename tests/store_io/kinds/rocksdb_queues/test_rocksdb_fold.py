@@ -9,6 +9,7 @@ import pytest
 
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
 from store_io.kinds.config.config_kind import CONFIG
+from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers import product
 from tests.support.damage import invert_byte
 from tests.support.stores import corpus_tools
@@ -264,7 +265,7 @@ def test_retention_leaves_entries(tmp_path: Path) -> None:
 def test_a_database_alone_shows_the_store_type(tmp_path: Path) -> None:
     store = keyed_store(tmp_path / "s").write()
     audit = product.audit(store.root, "5.3.3", None)
-    assert audit.outcome.exit_code == 0 and audit.outcome.plan["settings"]["storeType"]["from"] == "inferred"
+    assert audit.outcome.exit_code == 0 and audit_plan(audit.outcome)["settings"]["storeType"]["from"] == "inferred"
 
 
 def test_queues_in_files_beside_an_old_database(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from schemas.answer import StepName
 from schemas.finding_codes import Code
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.outcome.safety import Safety, Start, decide
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
@@ -50,7 +51,7 @@ def test_without_the_lines_of_dledger_a_start_empties_the_queues(tmp_path: Path,
     queues = [path.relative_to(store.root).as_posix() for path in store.root.glob("consumequeue/*/*/*")]
     assert sorted(audited.broker["deleted_files"]) == sorted(queues) != []
     assert all(queue["max_offset"] == 0 for queue in audited.broker["after_dispatch"]["queues"])
-    assert all(setting["from"] != "inferred" for setting in audited.outcome.plan["settings"].values())
+    assert all(setting["from"] != "inferred" for setting in audit_plan(audited.outcome)["settings"].values())
     decision = decide(audited.outcome)
     assert (decision.start, decision.safety) == (Start.AGAINST_SETTINGS, Safety.STOP)
     said = judge(audited.outcome).headline

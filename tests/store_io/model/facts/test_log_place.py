@@ -9,6 +9,7 @@ import pytest
 from store_io.broker.releases import broker_rules
 from store_io.broker.settings.read_settings import read_settings
 from store_io.model.facts.log_place import LogPlace, log_place
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing
 from store_io.wording.gaps import gap_text
@@ -93,7 +94,7 @@ def test_the_audit_asks_for_the_log_and_finds_nothing_lost(tmp_path: Path) -> No
     queue.write_bytes((b"\0" * 7 + b"\x05" + b"\0\0\0\x64" + b"\0" * 8) * 100)
     conf = "mappedFileSizeConsumeQueue=2000\nstorePathRootDir=/opt/store\nstorePathCommitLog=/opt/commitlog"
     outcome = audit(tmp_path, "5.3.3", conf).outcome
-    assert outcome.exit_code == 3 and outcome.plan["broker"] is None
+    assert outcome.exit_code == 3 and audit_plan(outcome)["broker"] is None
     assert "name it with --commitlog" in outcome.verdict and "Nothing to lose" not in outcome.verdict
     assert not outcome.counts.get("loss")
     emptied = audit(tmp_path, "5.3.3", conf.partition("storePathCommitLog")[0]).outcome

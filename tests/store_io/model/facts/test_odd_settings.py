@@ -14,6 +14,7 @@ from store_io.base.errors import UsageError
 from store_io.broker.releases import KNOWN_RELEASES, BrokerRules, broker_rules
 from store_io.broker.settings.read_settings import read_given, read_settings
 from store_io.model.facts.odd_settings import MOST_NAMED, ignored_lines, odd_settings
+from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
 from store_io.source.file_columns import FileColumns
 from store_io.source.store_dir import StoreListing
@@ -106,7 +107,7 @@ def test_the_verdict_names_the_line() -> None:
     example = Path(__file__).resolve().parents[4] / "examples" / "damaged-store"
     outcome = audit(example / "store", "4.9.8", (example / "broker.conf").read_text() + "\nduplicationEnable=true ").outcome
     assert outcome.verdict.startswith('broker.conf has duplicationEnable="true ": RocketMQ 4.9.8 takes that for false')
-    assert outcome.plan["settings"]["duplicationEnable"] == {"value": False, "from": "broker.conf", "text": "true "}
+    assert audit_plan(outcome)["settings"]["duplicationEnable"] == {"value": False, "from": "broker.conf", "text": "true "}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from jobs.report.files.json_text import document
 from jobs.report.texts.commands import repair_commands
 from jobs.report.texts.safety_text import judge
+from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers.differential import plan_differences
 from tests.support.answers.product import audit
 from tests.support.answers.repaired import Served, plan_of, plan_with_steps, repaired, written
@@ -51,11 +52,11 @@ def test_one_bad_topic_keeps_no_other_queue_from_its_repair(topic: str, release:
     builder.write(tmp_path / "store", clean=False, undispatched=4)
 
     found = audit(tmp_path / "store", release, builder.broker_conf()).outcome
-    ends = {(row["topic"], row["queue_id"]): row["max_offset"] for row in found.plan["broker"]["after_dispatch"]["queues"]}
+    ends = {(row["topic"], row["queue_id"]): row["max_offset"] for row in audit_plan(found)["broker"]["after_dispatch"]["queues"]}
     assert [ends["A", 0], ends[topic, 0], ends["B", 0]] == ([1, 0, 0] if stops else [2, 1, 1])
     assert found.loss.messages == (3 if stops else 0) and found.complete
     told, _ = witness.run(tmp_path / "store", release, builder.broker_conf())
-    assert not [line for line in plan_differences(found.plan["broker"], told) if line.startswith("after_dispatch.queue")]
+    assert not [line for line in plan_differences(audit_plan(found)["broker"], told) if line.startswith("after_dispatch.queue")]
     skipped = [f.message for f in found.findings if f.code == "broker_skips_messages"]
     assert len(skipped) == (3 if stops else 0) and all(f"physical offset {at:,}, as" in message for message in skipped)
 
@@ -106,9 +107,9 @@ def test_a_light_queue_whose_file_cannot_be_made_is_left_out_alone(tmp_path: Pat
     builder.put(Message("A", body=b"2"))
     builder.write(tmp_path / "store", clean=False, undispatched=2)
     found = audit(tmp_path / "store", "5.3.3", builder.broker_conf()).outcome
-    ends = {row["topic"]: row["max_offset"] for row in found.plan["broker"]["after_dispatch"]["queues"]}
+    ends = {row["topic"]: row["max_offset"] for row in audit_plan(found)["broker"]["after_dispatch"]["queues"]}
     assert ends == {"A": 2, "%LMQ%b": 1, "%LMQ%" + "y" * 300: 0} and not found.loss.messages
-    assert not plan_differences(found.plan["broker"], witness.run(tmp_path / "store", "5.3.3", builder.broker_conf())[0])
+    assert not plan_differences(audit_plan(found)["broker"], witness.run(tmp_path / "store", "5.3.3", builder.broker_conf())[0])
 
 
 @pytest.mark.parametrize("in_files", [True, False])

@@ -27,6 +27,7 @@ from store_io.kinds.config.rebuild.written_tables import written_tables
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of, entry_name, salvaged
 from store_io.kinds.config.texts.table_forms import Form
 from store_io.model.audit_request import AuditRequest
+from store_io.outcome.plan_writer import audit_plan
 from store_io.repair.repair_work import RepairOutcome
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
@@ -523,7 +524,7 @@ def test_counters_of_timers_that_cannot_be_read_are_removed(own: str | None, tmp
     """They hold nothing that a broker needs, so this needs no --empty-config."""
     made = store(tmp_path / "store", "5.3.3", {"timermetrics": own, "timermetrics.bak": "{"})
     before = run_audit(AuditRequest("s", StoreLocation(str(made.root)), "5.3.3", made.broker_conf)).outcome()
-    assert before.plan["broker"]["starts"] is False and before.refusal is not None
+    assert audit_plan(before)["broker"]["starts"] is False and before.refusal is not None
     steps = {f.next.step for f in before.findings if f.file.startswith("config/timermetrics") and f.next is not None}
     assert Step.RESTORE_OR_FIX not in steps and Step.REMOVE_COUNTERS in steps
     outcome = fixed(made, tmp_path / "new")
