@@ -510,13 +510,10 @@ COMMAND_TABLE["completion"] = CommandSpec(
     module="jobs.cli.completion",
     usage="|".join(SHELLS),
     about="""\
-Print a script with which a shell completes commands, options and their values.""",
-    heading="Examples: in bash; in zsh, after compinit; in fish:",
-    examples=(
-        f"source <({COMMAND} completion bash)",
-        f'eval "$({COMMAND} completion zsh)"',
-        f"{COMMAND} completion fish | source",
-    ),
+Print a script with which a shell completes commands, options and their values.
+zsh takes the script by eval, after compinit.""",
+    heading="Examples: in bash; in fish:",
+    examples=(f"source <({COMMAND} completion bash)", f"{COMMAND} completion fish | source"),
     takes_spark=False,
     bare=True,
 )
