@@ -289,7 +289,7 @@ def effect_clauses(proposal: RepairProposal) -> list[str]:
         whole = f"--heal makes {count_text(proposal.healed, 'damaged record')} whole"
         found.append(f"{whole} (risk of a wrong change: {risk_text(proposal.risk)})")
     if proposal.risk_left:
-        left = f"risks of {risk_text(proposal.risk_left)} in all, not below {MOST_RISK:g}"
+        left = f"risks of {risk_text(proposal.risk_left)} in all, not below {risk_text(MOST_RISK)}"
         found.append(f"damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself")
     if proposal.unserved:
         found.append(f"{proposal.unserved:,} of an earlier life of their queue get no entry without {WITH_EARLIER}")

@@ -223,7 +223,7 @@ def healed_text(record: SearchedRecord) -> str:
 def healing_text(healed: HealReport) -> str:
     """Return the figures of --heal."""
     made = count_text(len(healed.records), "damaged record")
-    text = f"{made} made whole (one change a record, each at a risk below {healed.risk:g})"
+    text = f"{made} made whole (one change a record, each at a risk below {risk_text(healed.risk)})"
     if healed.records:
         text += f"; the risks together are {risk_text(healed.total_risk)}"
     left, listed = healed.not_healed_count, len(healed.not_healed)

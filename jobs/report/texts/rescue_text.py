@@ -191,7 +191,7 @@ def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool
         _line("Page", f"{folder} has the audit's page and plan"),
     ]
     if proposed:
-        lines.append(_line("Next", "Run the Repair line as it is, or this rescue command again with --yes."))
+        lines.append(_line("Next", "Run the command after Repair, or this rescue command again with --yes."))
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from schemas.commitlog_layout import FRAME_BYTES
@@ -64,7 +65,7 @@ def _why_not(candidate: Candidate, others: int, most_risk: float) -> str:
     if not candidate.whole and not candidate.located:
         return "neither a ConsumeQueue entry nor a neighbour in its queue shows that the rest of the record is right"
     if candidate.risk >= most_risk:
-        return f"the risk, {risk_text(candidate.risk)}, is not below {most_risk:g}"
+        return f"the risk, {risk_text(candidate.risk)}, is not below {risk_text(most_risk)}"
     return ""
 
 
@@ -82,5 +83,9 @@ def _by_checksum(field: str) -> str:
 
 
 def risk_text(risk: float) -> str:
-    """Return a risk for people."""
-    return f"below {_LEAST_SHOWN:g}" if risk < _LEAST_SHOWN else f"{risk:.1e}"
+    """Return a risk for people: one in so many, with one digit that counts."""
+    if risk < _LEAST_SHOWN:
+        return f"below 1 in {1 / _LEAST_SHOWN:,.0f}"
+    number = 1 / risk
+    unit = 10 ** int(math.log10(number))
+    return f"1 in {round(number / unit) * unit:,}"

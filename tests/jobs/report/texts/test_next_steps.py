@@ -185,9 +185,8 @@ def test_the_repair_that_is_recommended_comes_first_with_its_options() -> None:
     outcome.repairs = samples.proposed(messages_after=19, healed=1, risk=1e-6, options=("--heal", "--fix-config"))
     text = re.sub(r"\s+", " ", summary(outcome))
     assert "--policy broker --heal --fix-config " in text
-    what = (
-        "this keeps the 12 messages that a start would cut; --heal makes 1 damaged record whole (risk of a wrong change: 1.0e-06)"
-    )
+    healed = "--heal makes 1 damaged record whole (risk of a wrong change: 1 in 1,000,000)"
+    what = f"this keeps the 12 messages that a start would cut; {healed}"
     assert what in text and what in re.sub(r"\s+", " ", page_text(outcome))
 
 
@@ -479,7 +478,7 @@ def test_what_a_repair_leaves_as_it_is_is_said_by_text_and_page() -> None:
     outcome.repairs = samples.proposed(risk_left=1.0, config_left="config/topics.json cannot be read")
     for text in (summary(outcome), page_text(outcome)):
         said = re.sub(r"\s+", " ", text)
-        assert "stay as they are (risks of 1.0e+00 in all, not below 0.0001): decide on repair --heal yourself" in said
+        assert "stay as they are (risks of 1 in 1 in all, not below 1 in 10,000): decide on repair --heal yourself" in said
         assert "files of config/ stay as they are" in said and "config/topics.json cannot be read" in said
 
 

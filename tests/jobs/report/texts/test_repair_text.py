@@ -74,10 +74,10 @@ def test_a_dry_run_says_the_steps_under_their_numbers() -> None:
 def test_a_healed_record_names_its_risk_first_and_the_sum_is_said() -> None:
     change = "BODYCRC", 7, "1e", "0e", "every check accepts the record with it" + "; and so on" * 20, 4e-6
     record = SearchedRecord("commitlog/0", 0, 9, 0, *change, "t" * 127, 1, 283)
-    assert healed_text(record).startswith("risk 4.0e-06: commitlog/0 7, BODYCRC: 1e becomes 0e (ttt")
+    assert healed_text(record).startswith("risk 1 in 200,000: commitlog/0 7, BODYCRC: 1e becomes 0e (ttt")
     healed = HealReport(1e-4, 8e-6, (record, record), 1200, (record,), 3)
     said = healing_text(healed)
-    assert "2 damaged records made whole" in said and "the risks together are 8.0e-06" in said
+    assert "2 damaged records made whole" in said and "the risks together are 1 in 100,000" in said
     assert (
         "1,200 searched and left as they are, of which the report lists the first 1. 3 more damaged places not searched" in said
     )

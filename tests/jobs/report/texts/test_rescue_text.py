@@ -56,7 +56,7 @@ def test_the_reason_says_what_decides_between_the_policies() -> None:
     assert reason(outcome, {"given_up": 3}, {"given_up": 1}) == "it gives up 2 fewer messages"
     assert reason(outcome, {"refused": "why not"}, {}) == "policy broker does not go: why not"
     healed = reason(outcome, {"healed": 1, "risk": 2e-6}, {"healed": 1, "risk": 2e-6})
-    assert healed.endswith("--heal makes 1 damaged record whole (risk of a wrong change: 2.0e-06)")
+    assert healed.endswith("--heal makes 1 damaged record whole (risk of a wrong change: 1 in 500,000)")
     assert "decide on repair --heal yourself" in reason(outcome, {"risk_left": 1.0}, {"risk_left": 1.0})
 
 

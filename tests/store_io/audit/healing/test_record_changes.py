@@ -93,7 +93,7 @@ def test_a_body_that_is_too_long_for_the_risk_stays(tmp_path: Path) -> None:
         data[record.at + 88 + 300] ^= 0x81
 
     data, (healing,) = with_change(damaged, body)
-    assert not healing.heals and "the risk, 1.1e-04, is not below 0.0001" in healing.why_not
+    assert not healing.heals and "the risk, 1 in 9,000, is not below 1 in 10,000" in healing.why_not
     damaged.risk = 1e-3
     assert healed(data, with_change(damaged, body)[1]) == damaged.bytes[0]
 
@@ -183,7 +183,7 @@ def test_nothing_beside_the_body_speaks_for_its_checksum_field(tmp_path: Path) -
     damaged.risk = 1e-8
     _, (healing,) = with_change(damaged, forged)
     assert healing.change is not None and healing.change.field == "BODYCRC" and not healing.heals
-    assert healing.risk == 255 * 90 / 2**31 and "the risk, 1.1e-05" in healing.why_not
+    assert healing.risk == 255 * 90 / 2**31 and "the risk, 1 in 90,000" in healing.why_not
 
 
 def test_a_packed_body_says_whether_it_or_its_checksum_field_is_wrong(tmp_path: Path) -> None:
