@@ -211,21 +211,22 @@ class ShownSetting:
 class AuditedPart:
     """Files of one kind.
 
-    size: in bytes, None if it is not known.
+    read: bytes. problems: how many could not be read. size: in bytes, None if it is not known.
     """
 
     name: str
     found: str
-    rows: Sequence[Row]
+    read: int
+    problems: int
     size: int | None
 
-    @property
-    def read(self) -> int:
-        return sum(int(row.get("bytes_read") or 0) for row in self.rows)
 
-    @property
-    def problems(self) -> int:
-        return sum(1 for row in self.rows if row.get("problem"))
+def _audited(name: str, found: str, rows: Sequence[Row], sized: bool = True) -> AuditedPart:
+    """Return the part of these rows of a table."""
+    size = sum(row.get("size_bytes") or 0 for row in rows) if sized else None
+    return AuditedPart(
+        name, found, sum(row.get("bytes_read") or 0 for row in rows), sum(bool(row.get("problem")) for row in rows), size
+    )
 
 
 def settings_view(outcome: AuditOutcome) -> View:
@@ -249,15 +250,11 @@ def limits_view(outcome: AuditOutcome) -> View:
     queue_files = count_text(sum(int(q.get("file_count") or 0) for q in queues), "file")
     return {
         "parts": [
-            AuditedPart("CommitLog", count_text(outcome.segment_count, "segment"), segments, _bytes_of(segments)),
-            AuditedPart("ConsumeQueues", f"{count_text(len(queues), 'queue')}, {queue_files}", queues, None),
-            AuditedPart("index", count_text(len(files), "file"), files, _bytes_of(files)),
+            _audited("CommitLog", count_text(outcome.segment_count, "segment"), segments),
+            _audited("ConsumeQueues", f"{count_text(len(queues), 'queue')}, {queue_files}", queues, sized=False),
+            _audited("index", count_text(len(files), "file"), files),
         ],
         "inputs": len(outcome.inputs),
         "dropped": sum(outcome.findings_dropped.values()),
         "not_read": not_read_texts(outcome),
     }
-
-
-def _bytes_of(rows: Sequence[Row]) -> int:
-    return sum(int(row.get("size_bytes") or 0) for row in rows)

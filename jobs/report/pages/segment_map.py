@@ -17,7 +17,8 @@ from jobs.report.pages.page import View
 from jobs.report.texts.safety_text import lower
 from jobs.report.texts.text import bytes_text, count_text, span_text
 from schemas.finding_codes import STOP_REASONS
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Row
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Extent
+from store_io.outcome.segments_read import SegmentRead, segments_read
 
 CELLS = 240  # of a bar
 MAX_SHOWN = 120  # segments with a bar of their own; the others are folded with their neighbours
@@ -48,13 +49,13 @@ _UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 
 @dataclass
 class _Part:
-    """A stretch of the log: a segment, a gap (no row), or neighbours folded together."""
+    """A stretch of the log: a segment, a gap (no segment), or neighbours folded together."""
 
     start: int  # physical offset
     end: int
     size: int  # bytes that its bar shows
     pieces: list[BarPart]
-    rows: list[Row] = field(default_factory=list)
+    segments: list[SegmentRead] = field(default_factory=list)
     gaps: int = 0
     notes: list[str | Markup] = field(default_factory=list)
     cut: int | None = None  # where in the bar
@@ -100,26 +101,27 @@ class Item:
 
 def map_view(outcome: AuditOutcome) -> View:
     """Return the data of map.html."""
-    if not outcome.segments:
+    segments = segments_read(outcome.segments)
+    if not segments:
         return {"parts": []}
     started = outcome.started
     cut = started.log_end if started is not None else None
-    parts = _parts(outcome, cut, started.start_segment or "" if started is not None else "")
+    parts = _parts(segments, cut, started.start_segment or "" if started is not None else "")
     kinds = {kind for part in parts for _, _, kind in part.pieces}
     shown = _folded(parts)
-    size = sum(int(s["size_bytes"]) for s in outcome.segments)
-    ranges, left = _ranges(outcome)
+    size = sum(segment.size for segment in segments)
+    ranges, left = _ranges(segments)
     return {
         "legend": [(kind, *KIND_WORDS[kind]) for kind in _LEGEND if kind in kinds],
         "whole": _whole(parts) if len(parts) > 1 else None,
         "ticks": axis_ticks([Stretch(part.start, part.end, part.size) for part in parts]),
-        "held": f"{count_text(len(outcome.segments), 'segment')}, {bytes_text(size)}",
+        "held": f"{count_text(len(segments), 'segment')}, {bytes_text(size)}",
         "span": (parts[0].start, parts[-1].end),
         "shortened": any(part.size < part.end - part.start for part in parts),
         "cut": cut,
         "parts": list(map(_item, shown)),
         "of_parts": len(parts),
-        "folded": len(parts) - sum(1 for part in shown if len(part.rows) + part.gaps == 1),
+        "folded": len(parts) - sum(1 for part in shown if len(part.segments) + part.gaps == 1),
         "ranges": ranges,
         "ranges_left": left,
     }
@@ -128,16 +130,16 @@ def map_view(outcome: AuditOutcome) -> View:
 # ---- what is where -------------------------------------------------------------------------------------------------
 
 
-def bar_parts(segment: Row, cut: int | None) -> list[BarPart]:
+def bar_parts(segment: SegmentRead, cut: int | None) -> list[BarPart]:
     """Return a segment's bytes by kind, ascending. cut: the physical offset from which a start drops everything."""
-    size = int(segment["size_bytes"])
-    if segment.get("problem"):
+    size = segment.size
+    if segment.problem:
         return [(0, size, UNREAD)]
-    edge = size if cut is None else min(size, max(0, cut - int(segment.get("base_offset") or 0)))
+    edge = size if cut is None else min(size, max(0, cut - segment.base_offset))
     pieces: list[BarPart] = []
-    for extent in segment.get("extents") or ():
-        start, end, kind = int(extent["start"]), int(extent["end"]), str(extent["kind"])
-        if kind == EXTENT_MESSAGE and extent.get("plausible"):
+    for extent in segment.extents:
+        start, end, kind = extent.start, extent.end, extent.kind
+        if kind == EXTENT_MESSAGE and extent.plausible:
             pieces.append((start, end, PLAUSIBLE))
         elif kind == EXTENT_MESSAGE and end > edge:
             pieces += [piece for piece in ((start, edge, kind), (max(start, edge), end, BEYOND)) if piece[0] < piece[1]]
@@ -146,19 +148,18 @@ def bar_parts(segment: Row, cut: int | None) -> list[BarPart]:
     return pieces
 
 
-def _parts(outcome: AuditOutcome, cut: int | None, start_segment: str) -> list[_Part]:
+def _parts(segments: Sequence[SegmentRead], cut: int | None, start_segment: str) -> list[_Part]:
     """Return segments and the gaps between them, in the log's order."""
     parts: list[_Part] = []
-    rows = sorted(outcome.segments, key=lambda s: (int(s.get("base_offset") or 0), str(s["file"])))
-    for row in rows:
-        base, size = int(row.get("base_offset") or 0), int(row["size_bytes"])
+    for segment in sorted(segments, key=lambda segment: (segment.base_offset, segment.path)):
+        base, size = segment.base_offset, segment.size
         if parts and parts[-1].end < base:
             gap = base - parts[-1].end
             drawn = min(gap, max(parts[-1].size, 1))
             parts.append(_Part(parts[-1].end, base, drawn, [(0, drawn, MISSING)], gaps=1, weight=3))
-        part = _Part(base, base + size, size, bar_parts(row, cut), [row])
+        part = _Part(base, segment.end, size, bar_parts(segment, cut), [segment])
         kinds = {kind for _, _, kind in part.pieces}
-        if start_segment and str(row["file"]).rpartition("/")[2] == start_segment:
+        if start_segment and segment.name == start_segment:
             part.notes.append("recovery begins here")
             part.weight = 2
         part.weight = max(part.weight, 4 if kinds & {EXTENT_DAMAGED, UNREAD, PLAUSIBLE} else 0)
@@ -173,7 +174,7 @@ def _mark_ends(parts: Sequence[_Part], cut: int | None) -> None:
     closing = (EXTENT_UNWRITTEN, EXTENT_FILLER, MISSING)
     last = max((part.start + end for part in parts for _, end, kind in part.pieces if kind not in closing), default=0)
     for part in parts:
-        if cut is not None and part.rows and part.start <= cut < part.end and cut < last:
+        if cut is not None and part.segments and part.start <= cut < part.end and cut < last:
             part.cut = cut - part.start
             part.notes.append(Markup("<b>cut</b> at byte {:,}, physical offset {:,}").format(part.cut, cut))
             part.weight = 5
@@ -197,9 +198,9 @@ def _joined(run: list[_Part]) -> list[_Part]:
     if len(run) < 2:
         return run
     pieces, size = _side_by_side(run)
-    rows = [row for part in run for row in part.rows]
+    segments = [segment for part in run for segment in part.segments]
     notes = [note for part in run for note in part.notes]
-    return [_Part(run[0].start, run[-1].end, size, pieces, rows, sum(part.gaps for part in run), notes)]
+    return [_Part(run[0].start, run[-1].end, size, pieces, segments, sum(part.gaps for part in run), notes)]
 
 
 def _side_by_side(parts: Sequence[_Part]) -> tuple[list[BarPart], int]:
@@ -260,21 +261,20 @@ def _in_words(pieces: Sequence[BarPart]) -> str:
 def _item(part: _Part) -> Item:
     bar = _bar(part.pieces, part.size, part.cut)
     marked = part.marked or bool({kind for _, _, kind in part.pieces} & _MARKED)
-    if not part.rows:
+    if not part.segments:
         return Item(
             bar, [f"physical offsets {part.start:,} to {part.end:,}", *part.notes], [], marked, missing=part.end - part.start
         )
-    files = [str(part.rows[i]["file"]).rpartition("/")[2] for i in (0, -1)]
-    words: list[str | Markup] = [count_text(sum(int(row.get("messages") or 0) for row in part.rows), "message"), bar.words]
-    if len(part.rows) > 1 or part.gaps:
+    files = [part.segments[i].name for i in (0, -1)]
+    words: list[str | Markup] = [count_text(sum(segment.messages for segment in part.segments), "message"), bar.words]
+    if len(part.segments) > 1 or part.gaps:
         gaps = [f"{count_text(part.gaps, 'gap')} among them"] if part.gaps else []
-        return Item(bar, words + gaps + part.notes, list(dict.fromkeys(files)), marked, several=len(part.rows))
-    row = part.rows[0]
-    first, last = row.get("first_store_time_ms"), row.get("last_store_time_ms")
-    if row.get("problem"):
-        words = [str(row["problem"])]
-    if first is not None and last is not None:
-        words.insert(1, span_text(int(first), int(last)))
+        return Item(bar, words + gaps + part.notes, list(dict.fromkeys(files)), marked, several=len(part.segments))
+    (segment,) = part.segments
+    if segment.problem:
+        words = [segment.problem]
+    if segment.first_store_time is not None and segment.last_store_time is not None:
+        words.insert(1, span_text(segment.first_store_time, segment.last_store_time))
     return Item(bar, words + part.notes, files[:1], marked)
 
 
@@ -292,28 +292,26 @@ class Range:
     what: str
 
 
-def _ranges(outcome: AuditOutcome) -> tuple[list[Range], int]:
+def _ranges(segments: Sequence[SegmentRead]) -> tuple[list[Range], int]:
     """Return (byte ranges of the segments that hold damage or plausible messages, how many more ranges there are)."""
     ranges: list[Range] = []
     left = 0
-    for segment in outcome.segments:
-        extents = segment.get("extents") or ()
-        if not any(e["kind"] == EXTENT_DAMAGED or e.get("plausible") for e in extents):
+    for segment in segments:
+        extents = segment.extents
+        if not any(extent.kind == EXTENT_DAMAGED or extent.plausible for extent in extents):
             continue
         room = min(MAX_RANGES, MAX_RANGES_IN_ALL - len(ranges))
         left += max(0, len(extents) - room)
-        file, base = str(segment["file"]).rpartition("/")[2], int(segment.get("base_offset") or 0)
-        ranges += [Range(file, base, int(e["start"]), int(e["end"]), _what(e)) for e in extents[:room]]
+        ranges += [Range(segment.name, segment.base_offset, e.start, e.end, _what(e)) for e in extents[:room]]
     return ranges, left
 
 
-def _what(extent: Row) -> str:
-    kind = PLAUSIBLE if extent.get("plausible") else str(extent["kind"])
+def _what(extent: Extent) -> str:
+    kind, reason = PLAUSIBLE if extent.plausible else extent.kind, extent.reason
     what = KIND_WORDS.get(kind, (kind, ""))[0]
-    if extent.get("message_count"):
-        messages = count_text(int(extent["message_count"]), "message")
+    if extent.message_count:
+        messages = count_text(extent.message_count, "message")
         what = f"{messages} {what}" if kind == PLAUSIBLE else messages
-    reason = str(extent.get("reason") or "")
     return f"{what}: {lower(STOP_REASONS.get(reason, reason))}" if reason else what
 
 

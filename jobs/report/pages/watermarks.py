@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from jobs.report.pages.page import View
 from jobs.report.texts.text import span_text, time_text
-from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Checkpoint, Row
+from schemas.rows import AuditOutcome, Checkpoint
 from store_io.outcome.safety import lost_of
+from store_io.outcome.segments_read import segments_read
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,10 @@ def marks_view(outcome: AuditOutcome) -> View:
 
 def offset_marks(outcome: AuditOutcome) -> list[Mark]:
     """Return marks on the scale of physical offsets; the first is the whole CommitLog. outcome: one with segments."""
-    bases = [(_number(s, "base_offset"), s) for s in outcome.segments]
-    marks = [_range("CommitLog files, from first to last byte", [b for b, _ in bases], [b + s["size_bytes"] for b, s in bases])]
-    written = [b + e["end"] for b, s in bases for e in s.get("extents") or () if e["kind"] == EXTENT_MESSAGE]
+    segments = segments_read(outcome.segments)
+    bases, ends = [segment.base_offset for segment in segments], [segment.end for segment in segments]
+    marks = [_range("CommitLog files, from first to last byte", bases, ends)]
+    written = [segment.message_end for segment in segments if segment.message_end is not None]
     if written:
         marks.append(_point("end of the last message in this copy", max(written)))
     started = outcome.started
@@ -93,10 +95,6 @@ def time_marks(outcome: AuditOutcome) -> list[Mark]:
     return marks
 
 
-def _number(row: Row, key: str) -> int:
-    return int(row.get(key) or 0)
-
-
 def _point(words: str, at: int, style: str = "") -> Mark:
     return Mark(words, at, at, style)
 
@@ -107,8 +105,8 @@ def _range(words: str, firsts: Sequence[int], lasts: Sequence[int], style: str =
 
 def _index_range(outcome: AuditOutcome, words: str, first: str, last: str) -> list[Mark]:
     """Draw from one column to another of the index files with an entry; none without one."""
-    files = [f for f in outcome.index_files if _number(f, "entries") > 0]
-    return [_range(words, [_number(f, first) for f in files], [_number(f, last) for f in files])] if files else []
+    files = [file for file in outcome.index_files if file.get("entries")]
+    return [_range(words, [file.get(first) or 0 for file in files], [file.get(last) or 0 for file in files])] if files else []
 
 
 def _offset_line(mark: Mark, log: Mark) -> Line:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from jobs.report.texts.text import count_text
 from schemas.repair import RepairStep
-from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN, AuditOutcome, Row
+from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN, AuditOutcome
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.outcome.segments_read import SegmentRead, segments_read
 
 VERBS = {
     "copy": "copy the store", "take": "take from the donor", "heal": "heal",
@@ -69,15 +70,15 @@ def deleted_files(outcome: AuditOutcome) -> list[Deleted]:
     Those with messages come first, then the CommitLog's, then derived files.
     """
     names = outcome.started.deleted_files if outcome.started is not None else ()
-    segments = {str(row["file"]): row for row in outcome.segments}
+    segments = {segment.path: segment for segment in segments_read(outcome.segments)} if names else {}
     kinds: dict[tuple[str, str], list[str]] = {}
-    full = [name for name in names if name in segments and segments[name].get("messages")]
+    full = [name for name in names if name in segments and segments[name].messages]
     for name in names:
         if name not in full:
             kinds.setdefault(_kind(name, segments.get(name)), []).append(name)
     found = []
     if full:
-        messages = sum(int(segments[name]["messages"]) for name in full)
+        messages = sum(segments[name].messages for name in full)
         words = f"{count_text(len(full), 'segment')} with {count_text(messages, 'valid message')}"
         found.append(Deleted(words, full, held=True))
     for kind in sorted(kinds, key=lambda kind: (_ORDER.index(kind) if kind in _ORDER else len(_ORDER), kind)):
@@ -85,17 +86,17 @@ def deleted_files(outcome: AuditOutcome) -> list[Deleted]:
     return found
 
 
-def _kind(name: str, segment: Row | None) -> tuple[str, str]:
+def _kind(name: str, segment: SegmentRead | None) -> tuple[str, str]:
     """Return the words for a file without a valid message, one and many."""
     top = name.partition("/")[0]
     if top != COMMITLOG:
         return _FOLDERS.get(top, ("file", "files"))
     if segment is None:
         return _OTHER
-    if not segment.get("size_bytes"):
+    if not segment.size:
         return _NOTHING_IN_IT
-    extents = {str(extent["kind"]) for extent in segment.get("extents") or ()}
-    if segment.get("problem") or not extents:
+    extents = {extent.kind for extent in segment.extents}
+    if segment.problem or not extents:
         return _UNREAD
     if EXTENT_DAMAGED in extents:
         return _DAMAGED
