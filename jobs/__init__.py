@@ -17,4 +17,4 @@ Folders, each of which imports only from those before it; a test knows the order
 """
 
 VERSION = "0.1.0"  # pyproject.toml's; it is repeated here, because executors and cluster drivers have no pyproject.toml
-RULES_VERSION = "8"  # of what is judged: goes up when the same bytes may be judged differently
+RULES_VERSION = "9"  # of what is judged: goes up when the same bytes may be judged differently
