@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 from schemas.advice import Refusal
 from schemas.losses import TimerCount
+from schemas.pickled import quickly_pickled
 
 EDGE_BYTES = 4096
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One value and its origin: "broker.conf", "default" or "inferred" (from the files' own sizes).
@@ -27,6 +29,7 @@ class Setting:
     text: str | None = None
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
     """A file of a log, by its own name, and the position after its last byte that counts."""
@@ -54,6 +57,7 @@ class QueueEnds(NamedTuple):
     other: OtherEnds | None = None
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True)
 class IndexEnds:
     begin_phy_offset: int
@@ -61,6 +65,7 @@ class IndexEnds:
     index_count: int
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True)
 class BrokerState:
     """The broker's files at one moment.

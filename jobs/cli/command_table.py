@@ -303,10 +303,12 @@ COMMAND_TABLE["after-start"] = CommandSpec(
     module="jobs.commands.after_start",
     usage="STORE --plan NEW.plan.json [options]",
     about="""\
-Say whether a store on which a broker was started is what was predicted: nothing cut, missing or changed.
-Also while the broker runs: it is only read. The first line is the answer; each difference follows with its file.""",
-    heading="Examples, after those of repair --help, once a broker runs on the new store:",
-    examples=(f"{COMMAND} after-start repaired --plan repaired.plan.json",),
+Say whether a store on which a broker was started is what was predicted: nothing cut, missing or changed.""",
+    heading="Examples, after those of repair --help, while a broker runs on the new store, which is only read:",
+    examples=(
+        f"{COMMAND} after-start repaired --plan repaired.plan.json",
+        f"{COMMAND} after-start repaired --plan repaired.plan.json --full --format json",
+    ),
     arguments=(("STORE", "the folder on which the broker was started, which holds commitlog/: a path or a URI"),),
     read=(
         Option("--plan", "PLAN", "NEW.plan.json, which repair and rescue leave beside the new store"),
@@ -510,9 +512,8 @@ COMMAND_TABLE["completion"] = CommandSpec(
     module="jobs.cli.completion",
     usage="|".join(SHELLS),
     about="""\
-Print a script with which a shell completes commands, options and their values.
-zsh takes the script by eval, after compinit.""",
-    heading="Examples: in bash; in fish:",
+Print a script with which a shell completes commands, options and their values.""",
+    heading="Examples: in bash (in zsh: by eval, after compinit); in fish:",
     examples=(f"source <({COMMAND} completion bash)", f"{COMMAND} completion fish | source"),
     takes_spark=False,
     bare=True,

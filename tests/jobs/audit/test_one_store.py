@@ -122,9 +122,9 @@ class _Past:
     def of(self, store: StoreArgument) -> FurthestRun:
         return FurthestRun("before", "2026-01-01 00:00", 900, 1 << 13 if store.name == "s0" else 10, store.path)
 
-    def segments(self, *_: Any) -> list[Any]:
+    def begins(self, *_: Any) -> dict[str, int | None]:
         self.asked += 1
-        return []
+        return {}
 
     def seen(self, store: StoreArgument) -> dict[str, SeenSegment]:
         """Of one store other bytes of its first segment."""

@@ -300,6 +300,9 @@ def test_a_gap_is_not_what_retention_leaves(started: Path) -> None:
 
 
 def test_without_a_word_on_retention_a_missing_segment_differs(started: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = json.loads((started / "plan.json").read_text())
+    plan["first_day"] = None
+    (started / "plan.json").write_text(json.dumps(plan))
     segments(started)[0].unlink()
     assert asked(started) == 20
     assert "the plan does not say what retention deletes" in capsys.readouterr().out

@@ -32,7 +32,7 @@ def test_the_zip_holds_every_module_and_is_repeatable(tmp_path: Path) -> None:
         p.relative_to(environment.ROOT).as_posix()
         for package in installation.PACKAGES
         for p in (environment.ROOT / package).rglob("*")
-        if p.suffix in (".py", ".html", ".css", ".js")
+        if p.suffix in (".py", ".html", ".css", ".js", ".java")
     }
     assert names == wanted
     assert {

@@ -64,7 +64,7 @@ def test_a_rescue_in_two_lines(store: Path, capsys: pytest.CaptureFixture[str]) 
     assert typed(store) == 20
     said = capsys.readouterr().out
     assert "Do not start this copy yet" in said and "policy salvage" in said and "--policy salvage" in said
-    assert "Run the Repair line as it is, or this rescue command again with --yes." in said
+    assert "Run the command after Repair, or this rescue command again with --yes." in said
     new = store / "store-rescued"
     assert not new.exists() and (store / "store-rescued.rescue" / "store" / "plan.json").exists()
     assert typed(store, "--yes") == 0

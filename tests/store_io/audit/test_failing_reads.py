@@ -37,7 +37,20 @@ RUNS = [
 
 
 def answer(outcome: AuditOutcome) -> dict[str, Any]:
-    fields = ("exit_code", "complete", "verdict", "findings", "plan", "loss", "segments", "queues", "index_files", "timers")
+    fields = (
+        "exit_code",
+        "complete",
+        "verdict",
+        "findings",
+        "effect",
+        "steps",
+        "inputs",
+        "loss",
+        "segments",
+        "queues",
+        "index_files",
+        "timers",
+    )
     return {name: getattr(outcome, name) for name in fields}
 
 

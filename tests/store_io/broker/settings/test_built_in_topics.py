@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from store_io.broker.settings.built_in_topics import is_asked_for
-from store_io.messages.lost.sendable import sendable
+from store_io.messages.lost.sendable import StoredMessage, sendable
 from store_io.messages.redaction import read_redaction
 
 OWN = (
@@ -18,12 +18,12 @@ OWN = (
 @pytest.mark.parametrize("topic", OWN)
 def test_topics_that_every_broker_makes_are_not_asked_for(topic: str) -> None:
     assert not is_asked_for(topic)
-    row = {
-        "topic": topic, "queue_id": 0, "queue_offset": 0, "phy_offset": 0, "store_time_ms": 1, "born_time_ms": 1, "flag": 0,
-        "properties": {}, "tags_code": 0, "transaction": "none", "inner_batch": False, "inner_index": None, "status": "valid",
-        "lost": True, "body": b"x", "body_status": "stored",
-    }  # fmt: skip
-    assert sendable(row, read_redaction(None))["why_not"]
+    message = StoredMessage(
+        topic=topic, queue_id=0, queue_offset=0, phy_offset=0, store_time_ms=1, born_time_ms=1, flag=0, properties={},
+        tags_code=0, transaction="none", inner_batch=False, inner_index=None, status="valid", lost="cut", body=b"x",
+        body_status="stored",
+    )  # fmt: skip
+    assert sendable(message, read_redaction(None)).why_not
 
 
 @pytest.mark.parametrize("topic", ["T", "%RETRY%G", "my_REPLY_TOPIC_2", "RMQ", "TBW1020"])

@@ -57,7 +57,7 @@ def test_parts_of_timers_in_rocksdb_give_what_all_give(tmp_path: Path, monkeypat
 
     def audited() -> dict[str, object]:
         outcome = product.audit(made.root, "5.4.0", made.conf).outcome
-        return {name: getattr(outcome, name) for name in ("findings", "plan", "timers", "exit_code", "not_judged")}
+        return {name: getattr(outcome, name) for name in ("findings", "effect", "steps", "timers", "exit_code", "not_judged")}
 
     expected = audited()
     monkeypatch.setattr(timer_kind, "MAX_TIMERS", 3)
