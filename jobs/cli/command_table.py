@@ -516,5 +516,4 @@ Print a script with which a shell completes commands, options and their values."
     heading="Examples: in bash (in zsh: by eval, after compinit); in fish:",
     examples=(f"source <({COMMAND} completion bash)", f"{COMMAND} completion fish | source"),
     takes_spark=False,
-    bare=True,
 )

@@ -66,13 +66,13 @@ def _run_one(words: Sequence[str]) -> int:
         code, failed = FAILED, f"{problem.ename}: {problem.evalue}"
     except DeadKernelError:
         code, failed = FAILED, "its kernel has ended in the middle; is memory short?"
+    if code:
+        say(f"{path}: {failed}; {page} shows it")
     try:
         write_local(os.path.abspath(page), [_html(found).encode()])
     except OSError as problem:
         raise StoreError(f"{page}: cannot write: {problem.strerror or problem}") from None
     print(page)
-    if code:
-        say(f"{path}: {failed}; {page} shows it")
     return code
 
 
@@ -106,7 +106,12 @@ def _put_parameters(found: Any, given: dict[str, Any], path: str) -> None:
     """Put a cell with the parameters after the one that has their defaults, which is tagged so. Raises UsageError."""
     places = [n for n, cell in enumerate(found.cells) if "parameters" in cell.metadata.get("tags", [])]
     known: list[str] = []
-    for node in ast.walk(ast.parse(found.cells[places[0]].source)) if places else ():
+    source = "\n".join(line for line in found.cells[places[0]].source.splitlines() if line[:1] not in "%!") if places else ""
+    try:
+        defaults = ast.parse(source)
+    except SyntaxError as problem:
+        raise UsageError(f"{path}: the cell of parameters is not plain Python: {problem.msg}, line {problem.lineno}") from None
+    for node in ast.walk(defaults):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             known.append(node.id)
     for name in given:

@@ -104,11 +104,15 @@ def convert_to_delta(spark: Any, folder: str, struct: Mapping[str, Any]) -> None
     """
     name, value = property_for_spark(struct)
     default = f"spark.databricks.delta.properties.defaults.{name}"
+    before = spark.conf.get(default, None)
     spark.conf.set(default, value)
     try:
         spark.sql(f"CONVERT TO DELTA parquet.`{folder.replace('`', '``')}`")
     finally:
-        spark.conf.unset(default)
+        if before is None:
+            spark.conf.unset(default)
+        else:
+            spark.conf.set(default, before)
 
 
 class _Sink:

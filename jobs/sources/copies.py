@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs import RULES_VERSION, VERSION
 from jobs.cli.argument_places import absolute, refuse_inside, refuse_not_utf8
 from jobs.messages.export_files import DICTIONARY, convert_to_delta
 from jobs.messages.message_arguments import open_named
@@ -112,7 +113,7 @@ def _options(source: MessagesSource) -> str:
     """Return a digest of what rows depend on besides time and columns; the store by its place."""
     given = {name: text for name, text in source.given.items() if name not in {*_OF_A_QUESTION, "path", "paths"}}
     store = source.stores[0]
-    words = [sorted(given.items()), store.key, store.path, store.parts, store.release, store.broker_conf]
+    words = [VERSION, RULES_VERSION, sorted(given.items()), store.key, store.path, store.parts, store.release, store.broker_conf]
     return hashlib.sha256(json.dumps(words, default=repr).encode()).hexdigest()
 
 
@@ -167,9 +168,12 @@ def _write(spark: SparkSession, source: MessagesSource, place: str, form: str, o
     """Write the copy, what it was made of last; on this machine it is whole or not there. Raises StoreError."""
     folder = place if is_uri(place) else f"{place}.unfinished"
     schema = source.schema()
+    if not is_uri(place):
+        try:
+            os.makedirs(folder)
+        except OSError as problem:  # what lies there is not ours
+            raise StoreError(f"{place}: the copy could not be written: {folder}: {problem.strerror}") from None
     try:
-        if not is_uri(place):
-            os.mkdir(folder)
         files = over_parts(spark, source, _files(folder, order, schema.json()), "file string").collect()
         if not files:  # a copy without a message still says what its columns are
             empty = source.arrow_schema(source.columns()).empty_table()

@@ -12,7 +12,7 @@ from jobs.sources.conditions import Condition
 from schemas.tables import Column
 from store_io.base.errors import UsageError
 
-_VALUE = r"(?:'(?:[^'\\]|'')*'|[+-]?\d+)"
+_VALUE = r"(?:'(?:[^'\\]|'')*'|[+-]?\d{1,19})"
 _TERM = re.compile(
     rf"""\s*(?P<column>\w+|`\w+`)
     (?: \s*(?P<compared>==?|<=?|>=?)\s*(?P<value>{_VALUE})
@@ -64,6 +64,8 @@ def plain_conditions(where: str, known: Mapping[str, Column]) -> tuple[Condition
             asked = [Condition(_KINDS[term["compared"]], column, (_plain(term["value"]),))]
         type_ = known[column].type
         wanted = int if type_ in _NUMBERS else str if type_ == "string" else None
+        if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for one in asked for value in one.values):
+            raise UsageError(f"where {where!r}: a number of {column} is beyond 64 bits")
         if any(type(value) is not wanted for one in asked for value in one.values):
             what = {int: "whole numbers", str: "texts", None: f"{type_}, which is asked of the rows alone"}[wanted]
             raise UsageError(f"where {where!r}: {column} has {what}")

@@ -23,6 +23,7 @@ from schemas.start_effect import Edge as Edge
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreChanged, UsageError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
+from store_io.base.zones import local_time
 from store_io.first_day.cleaning import next_hour
 from store_io.first_day.cleaning_rules import CleaningRules
 from store_io.log.entries.file_entries import unit_bytes
@@ -106,7 +107,11 @@ class Leaving:
         """
         hour_ms = next_hour(self.at_ms, rules.hours, self.timezone)
         expired = (
-            hour_ms is not None and now_ms >= hour_ms or disk_used is not None and rules.ratio(disk_used) > rules.expired_above
+            local_time(self.at_ms, self.timezone).hour in rules.hours.known
+            or hour_ms is not None
+            and now_ms >= hour_ms
+            or disk_used is not None
+            and rules.ratio(disk_used) > rules.expired_above
         )
         full = not self.disk_known or disk_used is None or rules.forces(disk_used)
         full = full or expired and hours < self.reserved_hours

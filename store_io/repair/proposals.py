@@ -6,6 +6,8 @@ print the same command.
 
 from __future__ import annotations
 
+import time
+
 from schemas.advice import Lack, Step
 from schemas.finding_codes import Code
 from schemas.repair import RepairProposal
@@ -18,6 +20,7 @@ from store_io.repair.repair_plan import BROKER
 HEAL, HEAL_RISK, FIX_CONFIG, EMPTY_CONFIG, FIX_OFFSETS, WITH_EARLIER, LATE_TIMERS, DONOR = (
     "--heal", "--heal-risk", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier", "--late-timers", "--donor",
 )  # fmt: skip
+_KEPT_MS = 7 * 86_400_000 - 60_000  # of the timer's slots that a start reads, once a repair has made them
 MOST_RISK = DEFAULT_RISK  # of all records together that are healed without a person who asked for it
 _CONFIG_CODES = frozenset(
     {
@@ -47,8 +50,10 @@ def recommended(outcome: AuditOutcome) -> RepairProposal | None:
 
 
 def timers_late(outcome: AuditOutcome) -> bool:
-    """Say whether a start that somebody decided on passes over timer messages: --late-timers keeps them."""
-    return any(f.code == Code.TIMERS_PASSED_OVER for f in outcome.findings)
+    """Say whether a start that somebody decided on passes over timer messages: --late-timers keeps them for a week from now."""
+    day = outcome.first_day
+    in_time = day is None or day.moment.at_ms < time.time() * 1000 + _KEPT_MS
+    return in_time and any(f.code == Code.TIMERS_PASSED_OVER for f in outcome.findings)
 
 
 def config_helps(outcome: AuditOutcome) -> bool:

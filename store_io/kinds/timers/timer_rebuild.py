@@ -194,7 +194,9 @@ def _fits(view: TimerView, found: WaitingTimers | str, slave: bool) -> bool:
 
 def _impossible(view: TimerView | None) -> str:
     """Say why no timer's files can be made; empty if they can."""
-    if view is None or view.queue_max is None:
+    if view is None:
+        return "this release, or this copy, has no timer store in files"
+    if view.queue_max is None:
         return "what a start makes of them is not known"
     if units_of_file(view.file_bytes) < 1:
         return f"mappedFileSizeTimerLog={view.file_bytes} has no room for a unit"

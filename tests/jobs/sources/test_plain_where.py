@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from jobs import sources
 from jobs.runtime import setup as environment
+from jobs.sources import copies
 from jobs.sources.conditions import Condition
 from jobs.sources.plain_where import plain_conditions
 from schemas.sources import SOURCES
@@ -129,6 +131,8 @@ def test_conditions() -> None:
         ("topic = 'a'; DROP TABLE b", "without Spark"),
         ("nothing = 1", "column 'nothing': the columns are store, file,"),
         ("queue_id = '1'", "queue_id has whole numbers"),
+        ("phy_offset >= -9223372036854775809", "a number of phy_offset is beyond 64 bits"),
+        (f"phy_offset >= {'9' * 5000}", "without Spark"),
         ("topic IN ('a', 1)", "topic has texts"),
         ("store_time > 5", "store_time has timestamp"),
         ("lost = 'cut'", "depends on the release"),
@@ -145,3 +149,12 @@ def test_a_place_without_a_store(tmp_path: Path) -> None:
         sources.arrow(tmp_path / "gone")
     with pytest.raises(UsageError, match="source 'x'"):
         sources.arrow(tmp_path, source="x")
+
+
+def test_a_folder_beside_a_copy_that_is_not_the_copys_stays(tmp_path: Path) -> None:
+    (tmp_path / "copy.unfinished").mkdir()
+    (tmp_path / "copy.unfinished" / "precious").touch()
+    source: Any = SimpleNamespace(schema=lambda: None)
+    with pytest.raises(StoreError, match=r"copy\.unfinished: File exists"):
+        copies._write(Any, source, str(tmp_path / "copy"), "parquet", (), None)  # type: ignore[arg-type]
+    assert (tmp_path / "copy.unfinished" / "precious").exists()

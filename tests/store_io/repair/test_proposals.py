@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import pytest
 
 from schemas.advice import Lack, NotWhole
+from schemas.finding_codes import Code
+from schemas.first_day import FirstDay, StartMoment
 from schemas.repair import ConfigFile, GivenUp, HealReport, PositionBeyond, RepairProposal, SearchedRecord
-from schemas.rows import AuditOutcome
+from schemas.rows import AuditOutcome, Finding
+from schemas.timer_layout import TIMER_WHEEL
 from store_io.repair import ways
-from store_io.repair.proposals import proposals, recommended
+from store_io.repair.proposals import proposals, recommended, timers_late
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.ways import Way, proposal_of, work_out_way
@@ -137,3 +141,13 @@ def test_a_plan_has_the_steps_of_a_run_with_its_own_options_alone() -> None:
     assert request.options == ("--heal", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier")
     risky = replace(REQUEST, heal_risk=0.5, donor=StoreLocation("/a b"))
     assert risky.options == ("--heal", "--heal-risk", "0.5", "--donor", "/a b")
+
+
+@pytest.mark.parametrize(("days", "late"), [(-30, True), (0, True), (6, True), (8, False)])
+def test_late_timers_are_kept_for_a_start_within_a_week(days: int, late: bool) -> None:
+    outcome = samples.clean()
+    outcome.findings = [Finding(Code.TIMERS_PASSED_OVER, TIMER_WHEEL)]
+    outcome.first_day = FirstDay(StartMoment((int(time.time()) + days * 86_400) * 1000, "UTC", None, None, True))
+    assert timers_late(outcome) is late
+    outcome.findings = []
+    assert not timers_late(outcome)
