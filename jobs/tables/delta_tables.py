@@ -49,7 +49,7 @@ from store_io.base.exit_codes import rank
 from store_io.base.packed import in_parts, weight_of_row
 from store_io.base.times import timestamps
 from store_io.outcome.plan_writer import step_row
-from store_io.outcome.safety import decide, lacks_of, lost_of
+from store_io.outcome.safety import decide, lacks_of
 from store_io.wording.refusals import refusal_sentence
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ class _StoreRun:
         self.replica_group, self.out = outcome.replica_group or None, run.out or None
         self.gaps = list(dict.fromkeys(str(gap.cause) for gap in outcome.gaps))
         self.settings = [{"key": key, "value": str(s.value), "from": s.origin} for key, s in sorted(outcome.settings.items())]
-        self.loss = dict(zip(("messages", "bytes"), lost_of(outcome), strict=True)) if outcome.started is not None else None
+        self.loss = {"messages": outcome.loss.messages, "bytes": outcome.loss.bytes} if outcome.started is not None else None
         self.group = (
             dict(zip(("lacks_messages", "diverged"), lacks_of(outcome), strict=True)) if outcome.replicas.copies else None
         )

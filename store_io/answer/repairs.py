@@ -8,7 +8,7 @@ from schemas.repair import RepairProposal
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.wording import clause
-from store_io.outcome.safety import holds_nothing, lost_of, refused_by_config, setting_at_fault, unqueueable
+from store_io.outcome.safety import holds_nothing, refused_by_config, setting_at_fault, unqueueable
 from store_io.repair.proposals import DONOR, LATE_TIMERS, config_helps, proposals, timers_late
 
 
@@ -80,5 +80,5 @@ def more_than_a_start(outcome: AuditOutcome, proposal: RepairProposal) -> int:
     """Return how many more messages consumers get after a repair than after a start. 0 if the release does not start."""
     if outcome.started is None:
         return 0
-    after_a_start = outcome.messages - lost_of(outcome)[0]
+    after_a_start = outcome.messages - outcome.loss.messages
     return max(0, proposal.messages_after - proposal.unserved - unqueueable(outcome) - after_a_start)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
-from typing import Any
 
 from schemas.losses import ALL_READ, TimerCount
 from schemas.rows import AuditOutcome, Comparison, PlanStep, Row, Start
@@ -18,6 +17,7 @@ from schemas.start_effect import (
     StartEffect,
     TimersAfter,
 )
+from store_io.base.documents import document_of
 from store_io.base.packed import mapped
 from store_io.base.times import iso_time
 from store_io.first_day.plan_section import first_day_section
@@ -93,7 +93,7 @@ def broker_section(effect: StartEffect) -> Row:
         "after_dispatch": _state(started.after_dispatch),
         "after_election": _state(started.after_election) if started.after_election is not None else None,
         "controller": _controller(started.controller) if started.controller is not None else None,
-        "dledger": _as_lists(started.ledger) if started.ledger is not None else None,
+        "dledger": document_of(started.ledger) if started.ledger is not None else None,
     }
 
 
@@ -122,19 +122,10 @@ def _queue_lost(lost: QueueLost) -> Row:
 
 
 def _controller(controller: ControlledStart) -> Row:
-    row = _as_lists(controller)
+    row: Row = document_of(controller)
     if controller.identity is not None:
         row["identity"]["id"] = row["identity"].pop("broker_id")
     return row
-
-
-def _as_lists(value: Any) -> Row:
-    """Return a dataclass as a dict, and tuples in it as lists."""
-
-    def lists(pairs: list[tuple[str, Any]]) -> Row:
-        return {name: list(held) if isinstance(held, tuple) else held for name, held in pairs}
-
-    return asdict(value, dict_factory=lists)
 
 
 def _timers(timers: TimersAfter) -> Row:

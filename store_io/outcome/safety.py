@@ -300,7 +300,7 @@ def start_beside_settings(outcome: AuditOutcome) -> Start:
         return Start.REFUSES
     if counted(outcome, Code.BROKER_HANGS) or counted(outcome, Code.BROKER_DROPS_MESSAGES):
         return Start.CUTS
-    if counted(outcome, Code.BROKER_SKIPS_MESSAGES) or lost_of(outcome)[0] or timers_lost(outcome):
+    if counted(outcome, Code.BROKER_SKIPS_MESSAGES) or outcome.loss.messages or timers_lost(outcome):
         return Start.LEAVES_UNSERVED
     if entries_lost(outcome):
         return Start.LOSES_CONFIG
@@ -488,11 +488,6 @@ def timers_lost(outcome: AuditOutcome) -> int:
     """
     codes = (Code.TIMER_MESSAGE_LOST, Code.TIMERS_PASSED_OVER)
     return sum(f.count for f in outcome.findings if f.code in codes and f.severity == LOSS)
-
-
-def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
-    """Return (messages, bytes) of this copy that consumers would not get after a start."""
-    return outcome.loss.messages, outcome.loss.bytes
 
 
 def unqueueable(outcome: AuditOutcome) -> int:

@@ -21,7 +21,6 @@ from store_io.outcome.safety import (
     election_of,
     entries_lost,
     is_damaged,
-    lost_of,
     named_sentences,
     no_config,
     setting_that_cuts,
@@ -57,7 +56,7 @@ def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is not None:
         sentence = f"{lacking.verdict()}; by itself: {sentence}"
-    if outcome.inferred_mode and effect is not None and (started is None or lost_of(outcome)[0]):
+    if outcome.inferred_mode and effect is not None and (started is None or outcome.loss.messages):
         sentence = f"Taken for {outcome.inferred_mode}, which a broker that has left this mode keeps, too: {sentence}"
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
     head = f"{doubts[0]}. " if doubts else ""
@@ -132,7 +131,7 @@ def _by_itself(outcome: AuditOutcome) -> str:
         return f"What RocketMQ {release} would do on this copy is not known: {why}"
     if outcome.refusal is not None:
         return f"RocketMQ {release} would not start on this copy: {refusal_sentence(outcome.refusal)}"
-    lost, _ = lost_of(outcome)
+    lost = outcome.loss.messages
     sentence = _losing(outcome, lost)
     timers = timers_lost(outcome)
     if timers:

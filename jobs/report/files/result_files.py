@@ -20,7 +20,7 @@ from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import SEVERITIES, of_run
-from store_io.outcome.safety import counted, decide, is_emptied, lacks_of, lost_of
+from store_io.outcome.safety import counted, decide, is_emptied, lacks_of
 from store_io.outcome.segments_read import segments_read
 from store_io.repair.repair_documents import plan_document
 from store_io.wording.gaps import gap_rows
@@ -88,7 +88,7 @@ def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome], words: Mapping[s
 
 
 def _store(outcome: AuditOutcome, run: RunInfo, words: Sequence[str]) -> Row:
-    messages, size = lost_of(outcome)
+    messages, size = outcome.loss.messages, outcome.loss.bytes
     effect, started = outcome.effect, outcome.started
     lacks, diverged = lacks_of(outcome)
     return {

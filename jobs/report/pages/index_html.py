@@ -19,7 +19,7 @@ from schemas.answer import Answer
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import of_run
-from store_io.outcome.safety import Safety, lacks_of, lost_of, timers_lost
+from store_io.outcome.safety import Safety, lacks_of, timers_lost
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
 
     danger: greater for a store that is listed earlier.
     """
-    lost_messages, lost_bytes = lost_of(outcome)
+    lost_messages, lost_bytes = outcome.loss.messages, outcome.loss.bytes
     starts = outcome.started is not None
     counts = _counts([outcome])
     return StoreRow(

@@ -35,7 +35,7 @@ from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOu
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import SEVERITIES
 from store_io.checks.missing_messages import missing_text
-from store_io.outcome.safety import Safety, is_emptied, lacks_of, lost_of, timers_lost
+from store_io.outcome.safety import Safety, is_emptied, lacks_of, timers_lost
 
 _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 
@@ -76,7 +76,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
     context = context or PageContext()
     effect, started, judgement = outcome.effect, outcome.started, judge(outcome)
     words = context.store_words or words_of(outcome)
-    lost_messages, lost_bytes = lost_of(outcome)
+    lost_messages, lost_bytes = outcome.loss.messages, outcome.loss.bytes
     lacks, lost_timers = lacks_of(outcome)[0], timers_lost(outcome)
     acts = Counter(step.action for step in outcome.steps if step.action != "keep")
     counts = [(severity, outcome.counts.get(severity, 0)) for severity in SEVERITIES]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from jobs.report.pages.page import View
 from jobs.report.texts.text import span_text, time_text
 from schemas.rows import AuditOutcome, Checkpoint
-from store_io.outcome.safety import lost_of
 from store_io.outcome.segments_read import segments_read
 
 
@@ -65,7 +64,7 @@ def offset_marks(outcome: AuditOutcome) -> list[Mark]:
         start = started.start_segment or ""
         if start.isascii() and start.isdigit():
             marks.append(_point("recovery begins to read", int(start)))
-        style = "cut" if lost_of(outcome)[0] else ""
+        style = "cut" if outcome.loss.messages else ""
         marks.append(_point("end of the CommitLog after a start: the cut", started.log_end, style))
     ends = [q["load_max_phy_offset"] for q in outcome.queues if (q.get("load_max_phy_offset") or -1) >= 0]
     if ends:

@@ -15,7 +15,7 @@ from schemas.rows import AuditOutcome
 from store_io.answer.repairs import more_than_a_start
 from store_io.answer.steps import steps_of
 from store_io.base.wording import names_text
-from store_io.outcome.safety import counted, lost_of
+from store_io.outcome.safety import counted
 from store_io.repair.proposals import recommended
 from store_io.wording.steps import advice_text
 
@@ -89,7 +89,7 @@ def _repair_text(outcome: AuditOutcome, changed: bool) -> str:
     if outcome.started is None:
         does = [kept, "removes what stops the release"]
     elif more > 0:
-        cuts = lost_of(outcome)[0] > counted(outcome, Code.BROKER_SKIPS_MESSAGES)
+        cuts = outcome.loss.messages > counted(outcome, Code.BROKER_SKIPS_MESSAGES)
         does = [f"keeps the {count_text(more, 'message')} that a start would {'cut' if cuts else 'lose'}"]
     else:
         does = [kept, "mends what differs"]

@@ -16,7 +16,7 @@ from schemas.repair import RepairProposal
 from schemas.replicas import NO_GROUP, Group
 from schemas.rows import AuditOutcome
 from store_io.answer.answers import answer_of
-from store_io.outcome.safety import as_master, lost_of, setting_that_cuts, timers_lost
+from store_io.outcome.safety import as_master, setting_that_cuts, timers_lost
 from store_io.repair.proposals import proposals, recommended
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import Way
@@ -139,13 +139,13 @@ def _starts(outcome: AuditOutcome) -> bool:
 
 
 def _start_keeps(outcome: AuditOutcome) -> str:
-    return f"{outcome.messages - lost_of(outcome)[0]:,}" if _starts(outcome) else "does not start"
+    return f"{outcome.messages - outcome.loss.messages:,}" if _starts(outcome) else "does not start"
 
 
 def _start_loses(outcome: AuditOutcome) -> str:
     timers = timers_lost(outcome)
     more = f" + {count_text(timers, 'timer')}" if timers else ""
-    return f"{lost_of(outcome)[0]:,}{more}" if _starts(outcome) else "-"
+    return f"{outcome.loss.messages:,}{more}" if _starts(outcome) else "-"
 
 
 _ENTRIES: tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]] = (

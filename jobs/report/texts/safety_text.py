@@ -37,7 +37,6 @@ from store_io.outcome.safety import (
     is_damaged,
     is_unsafe,
     lacks_of,
-    lost_of,
     mended_by_a_start,
     named_sentences,
     no_config,
@@ -276,16 +275,16 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             head = f"Do not start this copy with {setting}=true" if alone else "Do not start this copy yet"
             return f"{head}: {_cut(outcome)}", tuple(_losses(outcome))
         case Start.LEAVES_UNSERVED:
-            if not lost_of(outcome)[0] and not counted(outcome, Code.BROKER_SKIPS_MESSAGES):
+            if not outcome.loss.messages and not counted(outcome, Code.BROKER_SKIPS_MESSAGES):
                 timers = count_text(timers_lost(outcome), "timer message")
                 return f"A start never delivers {timers} of this copy", tuple(_losses(outcome))
             if counted(outcome, Code.LEDGER_CRASH_CUT):
                 crash = "abort and the checkpoint of its DLedger group"
                 return f"Do not start this copy before {crash} are removed from it", tuple(_losses(outcome))
-            if (lasting := unqueueable(outcome)) and lasting == lost_of(outcome)[0]:
+            if (lasting := unqueueable(outcome)) and lasting == outcome.loss.messages:
                 head = f"Neither a start nor a repair brings {count_text(lasting, 'message')} of this copy into a queue"
                 return head, tuple(_losses(outcome))
-            left = counted(outcome, Code.BROKER_SKIPS_MESSAGES) or lost_of(outcome)[0]
+            left = counted(outcome, Code.BROKER_SKIPS_MESSAGES) or outcome.loss.messages
             head = f"a start leaves {count_text(left, 'message')} without a queue entry"
             return f"Do not start this copy before its queues are rebuilt: {head}", tuple(_losses(outcome))
         case Start.LOSES_CONFIG:
@@ -428,7 +427,7 @@ def _losses(outcome: AuditOutcome) -> Iterable[str]:
     if skipped:
         stay, them = ("message stays", "it") if skipped == 1 else ("messages stay", "them")
         yield f"{skipped:,} {stay} in the CommitLog without a queue entry: consumers do not get {them}."
-    messages, size = lost_of(outcome)
+    messages, size = outcome.loss.messages, outcome.loss.bytes
     if messages:
         topics = outcome.loss.by_topic
         first, last = min((t.first_store_time for t in topics), default=0), max((t.last_store_time for t in topics), default=0)
@@ -507,7 +506,7 @@ def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOu
 
 
 def _rank(outcome: AuditOutcome, judgement: Judgement) -> tuple[object, ...]:
-    counts = lost_of(outcome)[0], lacks_of(outcome)[0], *(outcome.counts.get(severity, 0) for severity in (LOSS, REBUILDABLE))
+    counts = outcome.loss.messages, lacks_of(outcome)[0], *(outcome.counts.get(severity, 0) for severity in (LOSS, REBUILDABLE))
     return danger_key(outcome.exit_code, judgement.kind, counts, outcome.name)
 
 

@@ -51,7 +51,6 @@ from store_io.outcome.safety import (
     Safety,
     is_emptied,
     lacks_of,
-    lost_of,
     named_notes,
     settings_at_odds,
 )
@@ -183,7 +182,7 @@ def _sound(outcome: AuditOutcome) -> str:
 
 
 def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
-    messages, size = lost_of(outcome)
+    messages, size = outcome.loss.messages, outcome.loss.bytes
     timers = [_row("Timers", words) for words in timer_words(outcome)]
     left_out = [finding.message for finding in settings_at_odds(outcome) if finding.code == Code.MESSAGES_NOT_READ]
     unread = [line for message in left_out[:_LINES] for line in _rows("Loses", printable(message))]
@@ -310,7 +309,7 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     answer = f"{'answer':<11}  {'first':<9}"
     yield paint(BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {answer}  {'lost messages':>13}  what")
     for outcome, judgement in shown:
-        lost = count_text(lost_of(outcome)[0]) if outcome.started is not None else "?"
+        lost = count_text(outcome.loss.messages) if outcome.started is not None else "?"
         code = paint(code_colour(outcome.exit_code, lacks_of(outcome)[1]), f"{outcome.exit_code:>4}")
         name = f"{_title(outcome):<{width}}"
         answer = f"{answer_of(outcome):<11}  {first_name(outcome):<9}"
@@ -321,7 +320,7 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
         yield f"      and {count_text(number, 'more store')}: {rest}"
     kinds = Counter((-rank(o.exit_code), exit_words(o.exit_code, [o])) for o in outcomes)
     codes = ", ".join(f"{kinds[kind]:,} {kind[1]}" for kind in sorted(kinds, key=lambda kind: (kind[0], kind[1] != LOSS)))
-    lost_total = sum(lost_of(o)[0] for o in outcomes)
+    lost_total = sum(o.loss.messages for o in outcomes)
     unknown = sum(o.started is None for o in outcomes)
     lost_words = would_be_lost(count_text(lost_total, "message"), unknown)
     yield paint(BOLD, f"{count_text(len(outcomes), 'store')}: {codes or 'none'}; {lost_words}")
