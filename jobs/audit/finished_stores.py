@@ -4,22 +4,19 @@ A run that was killed and is started again under its id takes them over.
 
 A store's outcome is taken over only if it was written whole, is complete, and was made by the same versions with the same
 options and in the same group of copies, and if every name, length and time in the store is as it was. Nothing of the store is
-opened for that: it is listed. Whatever else is found in its place means that the store is read again.
+opened for that: it is listed. --out may be a folder that others write to: what was kept is JSON, read by the types of
+`AuditOutcome`, and whatever else is found in its place means that the store is read again.
 A run of another id, and the end of a run, remove what was kept.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
-import io
 import json
-import pickle
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
-from enum import Enum
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jobs import RULES_VERSION, VERSION
@@ -27,11 +24,11 @@ from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
 from jobs.runtime import interrupts
 from jobs.runtime.output import KEPT, OutputFailed, OutputFolder
-from schemas import advice, finding_codes, first_day, losses, repair, replicas, rows, start_effect
 from schemas.rows import AuditOutcome, EarlierRun
-from store_io.base.errors import StoreError
+from schemas.tables import TABLES
+from store_io.base.documents import value_of, whole_form
+from store_io.base.errors import StoreError, parsed
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
-from store_io.base.packed import PackedList, packed, weight_of_row
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, every_file, list_folder
 
@@ -39,11 +36,9 @@ if TYPE_CHECKING:
     from jobs.audit.one_store import WholeStore
 
 _THREADS = 8
-_FORMAT = 8
-_PACKED_BYTES = 64 << 20  # of a file; an outcome that needs more is not kept
-_CONTENT_BYTES = 256 << 20
-_ROWS_BYTES = 1 << 30  # of the pickles of all rows that lie packed in it; one part is open at a time
-_PART_BYTES = 16 << 20
+_FORMAT = 9
+_MOST_BYTES = 64 << 20  # of a file; an outcome that needs more is not kept
+_MOST_ROWS = 60_000  # of an outcome that is written at all
 
 
 class FinishedStores:
@@ -87,19 +82,17 @@ class FinishedStores:
         """Keep it. An incomplete one is not kept: what kept it from being read may be over."""
         if not self._keeps or listing is None or not outcome.complete:
             return
-        stream = io.BytesIO()
-        try:
-            _WithParts(stream, protocol=5).dump(outcome)
-            content, names = stream.getvalue(), _digest(listing)
-        except (StoreError, OSError, TypeError, AttributeError, pickle.PicklingError):
-            return  # the store is read again: no more than that depends on it
-        small = base64.b64encode(zlib.compress(content, 1))
-        if len(content) > _CONTENT_BYTES or len(small) > _PACKED_BYTES:
+        if sum(map(len, (outcome.queues, outcome.inputs, outcome.findings, outcome.steps))) > _MOST_ROWS:
             return
-        sums = {"listing": names, "packed": hashlib.sha256(small).hexdigest(), "bytes": len(content)}
-        head = json.dumps({**self._made_by(store), **sums})
+        try:
+            content, names = json.dumps(outcome, default=_form), _digest(listing)
+        except (StoreError, OSError, TypeError):
+            return  # the store is read again: no more than that depends on it
+        if len(content) > _MOST_BYTES:
+            return
+        head = json.dumps({**self._made_by(store), "listing": names, "sha256": hashlib.sha256(content.encode()).hexdigest()})
         with contextlib.suppress(OutputFailed):  # a disk that is full: the results themselves will say so
-            self._output.write(f"{store.name}/{KEPT}", (head, "\n", small.decode("ascii")))
+            self._output.write(f"{store.name}/{KEPT}", (head, "\n", content))
 
     def forget(self) -> None:
         """Remove what was kept, of any run: this one has ended."""
@@ -131,93 +124,29 @@ class FinishedStores:
         if store.problem:
             return None
         try:
-            text = self._output.read(f"{store.name}/{KEPT}", _PACKED_BYTES + (1 << 20))
+            text = self._output.read(f"{store.name}/{KEPT}", _MOST_BYTES + (1 << 20))
             if text is None:
                 return None
-            first, _, small = text.partition(b"\n")
-            head, made_by = json.loads(first), self._made_by(store)
-            if {name: head.get(name) for name in made_by} != made_by or head["packed"] != hashlib.sha256(small).hexdigest():
+            first, _, content = text.partition(b"\n")
+            head, made_by = parsed(json.loads, first), self._made_by(store)
+            if {name: head.get(name) for name in made_by} != made_by or head["sha256"] != hashlib.sha256(content).hexdigest():
                 return None
             if head["listing"] != _digest(list_folder(StoreLocation(store.path, store.parts))):
                 return None
-            outcome = _PlainWithParts(io.BytesIO(_unpacked(small, head["bytes"]))).load()
-            return outcome if _is_of(outcome, store) else None
+            outcome = value_of(AuditOutcome, parsed(json.loads, content))
+            for row in outcome.segments:
+                row.update({name: datetime.fromisoformat(row[name]) for name in _TIMES & row.keys() if row[name] is not None})
         except Exception:
-            return None  # cut off, changed, or of another version, which can raise anything while it is read
+            return None  # whatever is wrong with what lies there, the store is read again
+        mine = (outcome.name, outcome.release, outcome.complete) == (store.name, store.release, True)
+        return outcome if mine and outcome.exit_code in (CONSISTENT, DERIVED, LOST) else None
 
 
-def _unpacked(small: bytes, size: int) -> bytes:
-    """Unpack a content. Raises ValueError if it has another length."""
-    if not 0 < size <= _CONTENT_BYTES:
-        raise ValueError(f"{size} bytes")
-    content = zlib.decompressobj().decompress(base64.b64decode(small, validate=True), size + 1)
-    if len(content) != size:
-        raise ValueError(f"{len(content)} bytes of {size}")
-    return content
+_TIMES = {column.name for column in TABLES["segments"] if column.type == "timestamp"}  # a row holds those that an earlier run has
 
 
-def _is_of(outcome: Any, store: StoreArgument) -> bool:
-    """Say whether this is a whole outcome of the store. Raises AttributeError if it lacks a field."""
-    if type(outcome) is not AuditOutcome:
-        return False
-    for part in fields(AuditOutcome):
-        getattr(outcome, part.name)
-    mine = (outcome.name, outcome.release, outcome.complete) == (store.name, store.release, True)
-    return mine and outcome.exit_code in (CONSISTENT, DERIVED, LOST)
-
-
-class _Plain(pickle.Unpickler):
-    """Reads rows and the plain values in them. --out may be a folder that others write to: nothing else is ever called."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        for known in (rows, advice, finding_codes, first_day, losses, repair, replicas, start_effect):
-            if module == known.__name__ and isinstance(kind := vars(known).get(name), type) and kind.__module__ == module:
-                return kind
-        if (module, name) in _PLAIN:
-            return super().find_class(module, name)
-        if (module, name) == ("builtins", "getattr"):  # with which Python up to 3.11.3 writes a member of an enumeration
-            return _member
-        raise pickle.UnpicklingError(f"{module}.{name}: no kind of row")
-
-
-def _member(kind: Any, name: str) -> Enum:
-    """Return a member of an enumeration by its name. Raises UnpicklingError for anything else."""
-    if not (isinstance(kind, type) and issubclass(kind, Enum) and name in kind.__members__):
-        raise pickle.UnpicklingError(f"{name}: no member of an enumeration")
-    return kind.__members__[name]
-
-
-_PLAIN = {
-    ("datetime", "datetime"),
-    ("datetime", "timezone"),
-    ("datetime", "timedelta"),
-    ("builtins", "set"),
-    ("builtins", "frozenset"),
-}
-
-
-class _WithParts(pickle.Pickler):
-    """Writes of a packed list its parts as they are: its rows are never in memory together."""
-
-    def persistent_id(self, value: Any) -> tuple[bytes, ...] | None:
-        return value.parts if isinstance(value, PackedList) else None
-
-
-class _PlainWithParts(_Plain):
-    """Reads the form of `_WithParts`; raises ValueError if the rows are too many."""
-
-    _left = _ROWS_BYTES
-
-    def persistent_load(self, parts: Any) -> Sequence[Any]:
-        return packed((row for part in parts for row in self._rows(part)), weight_of_row)
-
-    def _rows(self, part: bytes) -> list[Any]:
-        content = zlib.decompressobj().decompress(part, _PART_BYTES + 1)
-        self._left -= len(content)
-        if len(content) > _PART_BYTES or self._left < 0:
-            raise ValueError("too many rows")
-        rows: list[Any] = _Plain(io.BytesIO(content)).load()
-        return rows
+def _form(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else whole_form(value)
 
 
 def _digest(listing: StoreListing) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import os
 import pickle
 import shutil
-import tracemalloc
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from enum import Enum
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,10 +24,8 @@ from jobs.cli.options import AuditOptions
 from jobs.cli.start_options import AskedStart
 from jobs.cli.stores import StoreArgument
 from jobs.runtime.output import KEPT, OutputFolder
-from schemas.advice import Cause
-from schemas.finding_codes import Code
 from schemas.first_day import StartMoment
-from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment, Finding
+from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base import packed
 from store_io.model.audit_request import AuditRequest
@@ -171,26 +167,43 @@ def test_what_other_runs_have_found_meanwhile_counts(asked: AuditOptions, outcom
     assert 0 not in taken(asked, {store: found}) and 0 not in taken(asked, {store: on_a_queue})
 
 
-def put(asked: AuditOptions, content: bytes, packed: bytes | None = None, **changed: Any) -> None:
-    """In place of what was kept of the first store, with sums that fit."""
+def put(asked: AuditOptions, content: str) -> None:
+    """In place of what was kept of the first store, with a sum that fits."""
     head = json.loads(kept_file(asked).read_bytes().partition(b"\n")[0])
-    packed = base64.b64encode(zlib.compress(content)) if packed is None else packed
-    head |= {"packed": hashlib.sha256(packed).hexdigest(), "bytes": len(content), **changed}
-    kept_file(asked).write_bytes(json.dumps(head).encode() + b"\n" + packed)
+    head["sha256"] = hashlib.sha256(content.encode()).hexdigest()
+    kept_file(asked).write_bytes(f"{json.dumps(head)}\n{content}".encode())
+
+
+def form(outcome: AuditOutcome, **changed: Any) -> str:
+    return json.dumps(json.loads(json.dumps(outcome, default=finished_stores._form)) | changed)
 
 
 @pytest.mark.parametrize(
-    "content",
+    "changed",
     [
-        b"",
-        b"\x80\x04h\x05.",  # no such entry of the memo
-        b"\x80\x04cschemas.rows\nAuditOutcome\n)\x81.",  # without its fields
-        b"\x80\x04cschemas.rows\nFinding\n.",
-        b"(" * 5000,
+        {"findings": [{"code": "queue-file-missing"}]},  # without its other fields
+        {"findings": None},
+        {"more": 1},
+        {"gaps": [["no-such-cause", "", [], None]]},
+        {"loss": {"__class__": "Finding"}},
+        {"segments": [7]},
+        {"messages": "1"},
+        {"name": []},
+        {"counts": [[[], 1]]},
     ],
 )
-def test_what_cannot_be_loaded_is_read_again(asked: AuditOptions, outcomes: list[AuditOutcome], content: bytes) -> None:
+def test_what_is_no_outcome_is_read_again(asked: AuditOptions, outcomes: list[AuditOutcome], changed: dict[str, Any]) -> None:
+    put(asked, form(outcomes[0]))
+    assert taken(asked) == dict(enumerate(outcomes))
+    put(asked, form(outcomes[0], **changed))
+    assert taken(asked) == {1: outcomes[1]}
+
+
+@pytest.mark.parametrize("content", ["", "null", "[]", "7", "[" * 200_000, "9" * 5000])
+def test_what_cannot_be_parsed_is_read_again(asked: AuditOptions, outcomes: list[AuditOutcome], content: str) -> None:
     put(asked, content)
+    assert taken(asked) == {1: outcomes[1]}
+    kept_file(asked).write_text(content)
     assert taken(asked) == {1: outcomes[1]}
 
 
@@ -198,28 +211,18 @@ def test_what_cannot_be_loaded_is_read_again(asked: AuditOptions, outcomes: list
 def test_an_outcome_of_another_store_is_not_taken_over(
     asked: AuditOptions, outcomes: list[AuditOutcome], change: dict[str, Any]
 ) -> None:
-    put(asked, pickle.dumps(outcomes[0]))
-    assert taken(asked) == dict(enumerate(outcomes))
-    put(asked, pickle.dumps(replace(outcomes[0], **change)))
+    put(asked, form(replace(outcomes[0], **change)))
     assert taken(asked) == {1: outcomes[1]}
 
 
 def test_what_is_kept_is_bounded(asked: AuditOptions, outcomes: list[AuditOutcome], monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = base64.b64encode(zlib.compress(bytes(64 << 20)))
-    for size in (1000, 64 << 20, 1 << 40, -1, None, "1"):
-        put(asked, b"", packed, bytes=size)
-        tracemalloc.start()
-        assert taken(asked) == {1: outcomes[1]}
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert size == 64 << 20 or most < 16 << 20
-    kept_file(asked).write_bytes(b"[" * 200_000 + b"\n")
-    assert taken(asked) == {1: outcomes[1]}
-    monkeypatch.setattr(finished_stores, "_PACKED_BYTES", 1000 - (1 << 20))
-    assert taken(asked) == {}
-    kept_file(asked).unlink()
-    FinishedStores(folder(asked), asked).keep(asked.stores[0], outcomes[0], audited(asked.stores[0]).copy.listing)
-    assert not kept_file(asked).exists()
+    for name, most in (("_MOST_BYTES", 1000 - (1 << 20)), ("_MOST_ROWS", 1)):
+        with monkeypatch.context() as context:
+            context.setattr(finished_stores, name, most)
+            assert name == "_MOST_ROWS" or taken(asked) == {}
+            kept_file(asked).unlink(missing_ok=True)
+            FinishedStores(folder(asked), asked).keep(asked.stores[0], outcomes[0], audited(asked.stores[0]).copy.listing)
+            assert not kept_file(asked).exists()
 
 
 def test_only_a_regular_file_is_read(asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path) -> None:
@@ -234,13 +237,16 @@ def test_only_a_regular_file_is_read(asked: AuditOptions, outcomes: list[AuditOu
             kept_file(asked).touch()
 
 
-def test_what_is_kept_can_only_be_rows(asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path) -> None:
+def test_a_planted_pickle_does_nothing(asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path) -> None:
     class Hostile:
         def __reduce__(self) -> Any:
             return os.mkdir, (str(tmp_path / "called"),)
 
-    put(asked, pickle.dumps(Hostile()))
-    assert taken(asked) == {1: outcomes[1]}
+    whole = pickle.dumps(Hostile())
+    head = kept_file(asked).read_bytes().partition(b"\n")[0]
+    for planted in (whole, head + b"\n" + whole, head + b"\n" + base64.b64encode(zlib.compress(whole))):
+        kept_file(asked).write_bytes(planted)
+        assert taken(asked) == {1: outcomes[1]}
     assert not (tmp_path / "called").exists()
 
 
@@ -288,67 +294,14 @@ def test_every_kind_of_outcome_can_be_kept(tmp_path: Path) -> None:
     assert taken(asked) == found
 
 
-def with_parts(outcome: AuditOutcome) -> AuditOutcome:
-    """As one of very many queues and files is."""
-    inputs: packed.PackedList[Any] = packed.PackedList(outcome.inputs)
-    return replace(outcome, queues=packed.PackedList(outcome.queues), inputs=inputs)
-
-
-def test_a_store_of_very_many_queues_is_taken_over(
+def test_packed_rows_and_times_of_earlier_readings_are_taken_over(
     asked: AuditOptions, outcomes: list[AuditOutcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "FEW", 1)
     monkeypatch.setattr(packed, "_TOGETHER", 2)
-    large = with_parts(outcomes[0])
-    FinishedStores(folder(asked), asked).keep(asked.stores[0], large, audited(asked.stores[0]).copy.listing)
-    again = taken(asked)[0]
-    assert again == outcomes[0] and isinstance(again.queues, packed.PackedList) and len(again.queues.parts) > 1
-    monkeypatch.setattr(finished_stores._PlainWithParts, "_left", sum(len(zlib.decompress(p)) for p in again.queues.parts))
-    assert taken(asked) == {1: outcomes[1]}
-    monkeypatch.undo()
-    monkeypatch.setattr(finished_stores, "_PART_BYTES", 100)
-    assert taken(asked) == {1: outcomes[1]}
-
-
-def test_rows_that_lie_packed_can_only_be_rows(
-    asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Hostile:
-        def __reduce__(self) -> Any:
-            return os.mkdir, (str(tmp_path / "called"),)
-
-    part = zlib.compress(pickle.dumps([Hostile()]))
-    rows: packed.PackedList[Any] = packed.PackedList([])
-    monkeypatch.setattr(rows, "_parts", [part])
-    hostile = replace(outcomes[0], queues=rows)
-    FinishedStores(folder(asked), asked).keep(asked.stores[0], hostile, audited(asked.stores[0]).copy.listing)
-    assert taken(asked) == {1: outcomes[1]} and not (tmp_path / "called").exists()
-
-
-class ByName(pickle.Pickler):
-    """Writes members of enumerations as Python up to 3.11.3 does."""
-
-    def reducer_override(self, value: Any) -> Any:
-        return (getattr, (type(value), value.name)) if isinstance(value, Enum) else NotImplemented
-
-
-def by_name(value: Any) -> io.BytesIO:
-    stream = io.BytesIO()
-    ByName(stream, protocol=5).dump([value])
-    return io.BytesIO(stream.getvalue())
-
-
-@pytest.mark.parametrize("value", [Code.QUEUE_FILE_MISSING, Cause.TIME_LIMIT])
-def test_members_of_enumerations_are_read_however_python_writes_them(value: Enum) -> None:
-    assert finished_stores._Plain(by_name(value)).load() == [value]
-
-
-@pytest.mark.parametrize("name", ["mro", "__class__", "__subclasses__"])
-def test_nothing_but_a_member_is_got_by_its_name(name: str) -> None:
-    with pytest.raises(pickle.UnpicklingError):
-        finished_stores._member(Code, name)
-    with pytest.raises(pickle.UnpicklingError):
-        finished_stores._member(Finding, name)
+    row = {**outcomes[0].segments[0], "verified_run": "before", "verified_at": datetime(2026, 1, 2, 3, 4, 5, 6, UTC)}
+    held = replace(outcomes[0], queues=packed.PackedList(outcomes[0].queues), segments=[row, *outcomes[0].segments[1:]])
+    FinishedStores(folder(asked), asked).keep(asked.stores[0], held, audited(asked.stores[0]).copy.listing)
+    assert taken(asked) == {0: held, 1: outcomes[1]}
 
 
 def test_a_store_is_read_again_for_another_moment_that_is_named(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
