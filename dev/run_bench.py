@@ -142,6 +142,7 @@ def asked_of(command: Command) -> Asked:
 def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     """Return all parts that were asked for, in the order of the table. Stores that are not needed any more are removed."""
     from jobs.runtime import session
+    from jobs.runtime.jvm import Jvm
 
     own_words = spark_words
     if parser.spark_setting(spark_words, "spark.master", "--master") is None:
@@ -165,7 +166,7 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
                 figures += load_figures(repaired, release_of(jars))
             _drop(root, asked)
     if "scale" in asked.parts:
-        with session.start(spark_words) as started:
+        with session.on(Jvm(spark_words)) as started:
             for shape in asked.shapes:
                 figures += scale_figures(measure_scale(started, folder / f"scale-{shape}", shape, asked.part))
                 _drop(folder / f"scale-{shape}", asked)
@@ -175,7 +176,7 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
         audited = _make(folder, "audited", audit_store(asked.audit_size), asked)
     if {"audit", "datasets", "memory"} & asked.parts:
         began = time.perf_counter()
-        with session.start(spark_words) as started:
+        with session.on(Jvm(spark_words)) as started:
             figures.append(session_figure(time.perf_counter() - began))
             if audited is not None and {"audit", "datasets"} & asked.parts:
                 done = measure_audits(started, audited, folder / "out", asked.rounds, "datasets" in asked.parts)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from jobs.runtime import interrupts, session
+from jobs.runtime.jvm import Jvm
 from store_io.source import disk_cache
 from tests.support.processes.s3_server import S3Server, emptied, served
 from tests.support.stores.corpus_tools import Case
@@ -54,7 +55,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[session.Session]:
     """The project's own session on two cores, as `jobs.audit.run_audit.run_with` takes it."""
-    with session.start(["--master", "local[2]"]) as started:
+    with session.on(Jvm(["--master", "local[2]"])) as started:
         yield started
 
 

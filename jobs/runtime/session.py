@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,10 +50,18 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",  # jobs.tasks.progress draws our own
     "spark.python.worker.reuse": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    "spark.sql.shuffle.partitions": "2",  # only summaries are ever shuffled
-    "spark.sql.adaptive.enabled": "false",  # plans over a few small rows: nothing to adapt
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",  # else a task per file lists a large store's segments
     "spark.databricks.delta.snapshotPartitions": "2",  # Delta reads its log in 50 partitions by default
+}
+_PARTITIONS = "spark.sql.shuffle.partitions"
+COMMANDS_DEFAULTS = {
+    _PARTITIONS: "2",  # only summaries are ever shuffled
+    "spark.sql.adaptive.enabled": "false",  # plans over a few small rows: nothing to adapt
+}
+PEOPLES_DEFAULTS = {
+    # Joins and shuffles of messages: Spark joins small partitions, and broadcasts what turns out to be small. On a cluster it
+    # begins with its own 200 partitions, on one machine with as many as it has cores.
+    "spark.sql.adaptive.enabled": "true",
 }
 LOCAL_DEFAULTS = {
     # The name of a machine that moves between networks may lead nowhere.
@@ -174,17 +182,18 @@ class Session:
 
 
 def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> Session:
-    """Start Spark with these of Spark's own options (as `jobs.cli.options.parse` sorted them out).
+    """Start Spark for what people ask, with these of Spark's own options (as `jobs.cli.options.parse` sorted them out).
 
     java_options: more of the JVM's own, for this driver.
     Raises SparkFailed; SetupFailed if there is no Java.
     """
-    return on(Jvm(spark_words, java_options))
+    return on(Jvm(spark_words, java_options), PEOPLES_DEFAULTS)
 
 
-def on(jvm: Jvm, progress_json: bool = False) -> Session:
+def on(jvm: Jvm, defaults: Mapping[str, str] = COMMANDS_DEFAULTS, progress_json: bool = False) -> Session:
     """Start Spark in a JVM that is starting; the JVM is ended if that fails. Raises SparkFailed.
 
+    defaults: settings, unless a user sets them, beside those of every session.
     progress_json: the reason for which a cluster keeps it waiting is said as a JSON object.
     """
     watch: cluster_wait.ClusterWatch | None = None
@@ -202,11 +211,13 @@ def on(jvm: Jvm, progress_json: bool = False) -> Session:
     try:
         SparkContext._ensure_initialized(gateway=gateway)
         conf = SparkConf()
-        _configure(conf, jvm.sockets_place)
+        _configure(conf, jvm.sockets_place, defaults)
         if not is_local(master := conf.get("spark.master") or ""):
             watch = cluster_wait.ClusterWatch(master, cluster_wait.say_as_json if progress_json else cluster_wait.say)
         with _own_interrupts():
             context = SparkContext.getOrCreate(conf)
+        if is_local(master):  # the JVM counts the cores of local[*]
+            context._jsc.sc().conf().setIfMissing(_PARTITIONS, str(context.defaultParallelism))
         interrupts.check()
         if not _takes_over(conf):
             context.environment.update(storage_options.for_workers())
@@ -278,9 +289,10 @@ def _keeps_files_elsewhere(context: SparkContext) -> bool:
     return bool(os.environ.get("SPARK_LOCAL_DIRS") or context._conf.get("spark.local.dir", ""))
 
 
-def _configure(conf: SparkConf, sockets: str) -> None:
+def _configure(conf: SparkConf, sockets: str, defaults: Mapping[str, str]) -> None:
     """Complete the settings that Spark has read from options, files and its own defaults.
 
+    defaults: of this kind of session.
     sockets: the folder of Unix sockets between Python and the JVM; empty: they use ports, which is Spark's default.
     """
     for key, value in FIXED.items():
@@ -288,7 +300,7 @@ def _configure(conf: SparkConf, sockets: str) -> None:
     master = conf.get("spark.master", "local[*]") or "local[*]"
     local = master == "local" or master.startswith(("local[", "local-cluster["))
     own_jvm = OWN_JVM_DEFAULTS if is_local(master) else {}
-    for key, value in {**DEFAULTS, **(LOCAL_DEFAULTS if local else {}), **own_jvm}.items():
+    for key, value in {**DEFAULTS, **defaults, **(LOCAL_DEFAULTS if local else {}), **own_jvm}.items():
         conf.setIfMissing(key, value)
     if own_jvm and _is_true(conf, "spark.authenticate"):  # Spark does not start with this setting alone
         conf.setIfMissing("spark.network.crypto.enabled", "true")

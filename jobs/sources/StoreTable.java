@@ -21,12 +21,15 @@ public class StoreTable implements SupportsRead {
   final String source;
   final Map options;
   final StructType all;
+  final Number mostRows;
 
-  public StoreTable(SparkSession session, String source, Map options, StructType all) {
+  // mostRows: null if it is not known.
+  public StoreTable(SparkSession session, String source, Map options, StructType all, Number mostRows) {
     this.session = session;
     this.source = source;
     this.options = new HashMap(options);
     this.all = all;
+    this.mostRows = mostRows;
   }
 
   public Dataset frame() {
@@ -97,13 +100,25 @@ public class StoreTable implements SupportsRead {
     return all.fields()[0];
   }
 
-  static class StoreScan implements Scan {
+  static class StoreScan implements Scan, SupportsReportStatistics {
     final Asked asked;
     private Scan made;
 
     StoreScan(Asked asked) { this.asked = asked; }
 
     public StructType readSchema() { return asked.columns; }
+
+    // By which Spark chooses the side of a join that each task gets whole. Conditions are not counted: it is a bound.
+    public Statistics estimateStatistics() {
+      final Number rows = asked.table.mostRows;
+      return new Statistics() {
+        public OptionalLong sizeInBytes() {
+          return rows == null ? OptionalLong.empty() : OptionalLong.of(rows.longValue() * (8 + asked.columns.defaultSize()));
+        }
+        public OptionalLong numRows() { return OptionalLong.empty(); }
+      };
+    }
+
     public String description() { return asked.table.source + " " + asked.columns.catalogString() + " " + asked.conditions; }
     public Scan.ColumnarSupportMode columnarSupportMode() { return made().columnarSupportMode(); }
     public CustomMetric[] supportedCustomMetrics() { return made().supportedCustomMetrics(); }

@@ -29,21 +29,25 @@ _CLASS = "StoreTable"
 _constructors: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # of the compiled class, by the connection to a JVM
 
 
-def asked_frame(spark: SparkSession, source: str, options: Mapping[str, str], schema: StructType) -> DataFrame | None:
+def asked_frame(
+    spark: SparkSession, source: str, options: Mapping[str, str], schema: StructType, most_rows: int | None
+) -> DataFrame | None:
     """Return the source as such a table; None if the session's JVM is elsewhere, or its Spark has other interfaces.
 
     options: without `columns`, of which the schema says more.
+    most_rows: None if it is not known.
     """
     try:
         jvm: Any = spark.sparkContext._jvm
     except Exception:  # Spark Connect has no context; its server plans
         return None
     try:
-        words = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 4)  # type: ignore[union-attr]
+        words = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 5)  # type: ignore[union-attr]
         words[0], words[1], words[2] = spark._jsparkSession, source, jvm.java.util.HashMap()
         for name, text in options.items():
             words[2].put(name, text)
         words[3] = spark._jsparkSession.parseDataType(schema.json())
+        words[4] = most_rows
         return DataFrame(_constructor(jvm).newInstance(words).frame(), spark)
     except Exception:  # Spark's own interfaces differ by its release: then all columns are made
         return None

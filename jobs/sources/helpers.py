@@ -85,7 +85,7 @@ def _frame(spark: SparkSession, found: StoreSource) -> DataFrame:
     frame = from_copy(spark, found) if isinstance(found, MessagesSource) else None
     if frame is None:
         options = {name: text for name, text in found.given.items() if name != "columns"}
-        frame = asked_frame(spark, found.name(), options, schema)
+        frame = asked_frame(spark, found.name(), options, schema, found.most_rows())
     if frame is None:
         if "columns" not in found.given:
             count = len(schema)

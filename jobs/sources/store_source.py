@@ -29,7 +29,7 @@ from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.failed_reads import every_read, with_every_read
 from store_io.base.paths import is_uri
 from store_io.messages.message_filter import EVERY_MESSAGE
-from store_io.messages.open_store import OpenStore, check_store
+from store_io.messages.open_store import OpenStore, check_store, most_rows
 from store_io.model.premises import assumed_sentence
 from store_io.source.byte_source import StoreLocation
 
@@ -213,6 +213,12 @@ class StoreSource(DataSource):
             return [note for store in self.stores if not store.problem for note in self._assumed(store)]
         arrow = to_arrow_schema(self.schema(), **_UTC)
         return [note for own in self._of_each(lambda store: self._open(store, arrow).notes()) for note in own]
+
+    def most_rows(self) -> int | None:
+        """Return how many rows all stores can hold, by the lengths of their files; None if one does not say."""
+        stores = [store for store in self.stores if not store.problem]
+        found = [most_rows(StoreLocation(store.path, store.parts), self.source) for store in stores]
+        return None if None in found else sum(filter(None, found))
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
         """Return the reader of one store.

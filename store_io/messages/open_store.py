@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from schemas import commitlog_layout as layout
+from schemas import consumequeue_layout, index_layout
 from schemas.rows import MappedFile, QueueKey, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError, Unreadable
@@ -24,6 +26,18 @@ from store_io.source.store_dir import StoreListing, check_names, check_roots, li
 from store_io.wording.gaps import gap_text
 
 CLOCK_MARGIN_MS = 3_600_000
+MOST_ASKED = 1000  # files of which the room on disk is asked, too: a broker allocates them long before they are written
+_OFFSET_BYTES = len("0:0,")  # of a queue in the JSON of offsets
+_IN_LOG = re.compile(r"commitlog|dledger-.+"), layout.MIN_SIZE_V1_BYTES
+_HELD_IN = {
+    "messages": _IN_LOG,
+    "extents": _IN_LOG,
+    "transactions": _IN_LOG,
+    "consumequeue": (re.compile(r"(batch)?consumequeue(_.*)?"), consumequeue_layout.ENTRY_BYTES),
+    "index": (re.compile("index"), index_layout.ENTRY_BYTES),
+    "offsets": (re.compile("config"), _OFFSET_BYTES),
+}
+"""Source -> (the folders that hold its rows, the fewest bytes of a row)."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +133,27 @@ def open_store(location: StoreLocation, release: str = NEWEST_RELEASE, broker_co
     with every_read():
         settings = read_settings(broker_conf, listing, open_source(location))
     return OpenStore(location, broker_rules(release, settings), listing)
+
+
+def most_rows(location: StoreLocation, source: str) -> int | None:
+    """Return how many rows of a source a store can hold, by the lengths of the files that hold them.
+
+    No file is read. None if a name cannot be listed, or there is no such file.
+    """
+    folders, least = _HELD_IN[source]
+    try:
+        with can_do_without("the number of rows is an estimate, which plans alone ask for"):
+            store = open_source(location)
+            tops = [top.path for top in store.names() if top.kind == "directory" and folders.fullmatch(top.path)]
+            files = [entry for top in tops for entry in store.walk_tree(top) if entry.kind == "file"]
+            sizes = [entry.size for entry in files]
+            if store.local and len(files) <= MOST_ASKED:
+                for number, entry in enumerate(files):
+                    with store.open(entry.path) as file:
+                        sizes[number] = min(entry.size, file.allocated)
+    except StoreError:
+        return None
+    return sum(sizes) // least or None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -28,13 +29,15 @@ pytestmark = pytest.mark.spark
 needs_environment = pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
 
 
-def configured(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def configured(
+    settings: dict[str, str], monkeypatch: pytest.MonkeyPatch, defaults: Mapping[str, str] = session.COMMANDS_DEFAULTS
+) -> dict[str, str]:
     """What `_configure` makes of settings that Spark has read. Needs the JVM of the session fixture."""
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(settings.items()))
     monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/other-python")
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    session._configure(conf, "")
+    session._configure(conf, "", defaults)
     return {**dict(conf.getAll()), "PYSPARK_PYTHON": os.environ["PYSPARK_PYTHON"]}
 
 
@@ -50,6 +53,14 @@ def test_a_users_settings_win_but_for_what_results_depend_on(spark: SparkSession
     assert made["spark.sql.session.timeZone"] == "UTC"
     assert made["spark.sql.extensions"] == "a.B,io.delta.sql.DeltaSparkSessionExtension"
     assert made["spark.databricks.delta.snapshotPartitions"] == "2"
+
+
+def test_what_people_ask_is_planned_as_it_runs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    adaptive = "spark.sql.adaptive.enabled"
+    made = configured({}, monkeypatch, session.PEOPLES_DEFAULTS)
+    assert made[adaptive] == "true" and "spark.sql.shuffle.partitions" not in made  # by cores, once the JVM has counted them
+    assert configured({adaptive: "false"}, monkeypatch, session.PEOPLES_DEFAULTS)[adaptive] == "false"
+    assert configured({}, monkeypatch)[adaptive] == "false"
 
 
 def test_no_storage_option_becomes_a_setting(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from jobs.runtime.session import PEOPLES_DEFAULTS
 from tests.support.stores.builders import HALF_TOPIC, Message, Sizes, StoreBuilder
+
+
+@pytest.fixture(scope="module")
+def peoples_spark(spark_session: Any) -> Iterator[SparkSession]:
+    """Spark with the settings that `run` and notebooks have."""
+    found: SparkSession = spark_session.spark
+    for name, value in PEOPLES_DEFAULTS.items():
+        found.conf.set(name, value)
+    yield found
+    for name in PEOPLES_DEFAULTS:
+        found.conf.unset(name)
+
+
+@pytest.fixture
+def spark(peoples_spark: SparkSession, spark: SparkSession) -> SparkSession:
+    return spark
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from pyspark.sql import functions as F
 from jobs import sources
 from jobs.runtime import source_notes
 from jobs.sources import asked_table, helpers
+from store_io.messages.open_store import most_rows
+from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 pytestmark = pytest.mark.spark
@@ -89,9 +91,9 @@ class Questions:
 
 
 @pytest.fixture(scope="module")
-def views(spark_session: Any, store: str) -> Iterator[SparkSession]:
+def views(peoples_spark: SparkSession, store: str) -> Iterator[SparkSession]:
     """Views of the same rows: asked, which makes what it is asked for, and whole, of rows that were read once."""
-    spark: SparkSession = spark_session.spark
+    spark = peoples_spark
     spark.udf.register("asked_length", lambda text: None if text is None else len(text), "int")
     frame = sources.read(spark, "messages", store, release=RELEASE)
     frame.createOrReplaceTempView("asked")
@@ -113,8 +115,11 @@ def test_random_questions_to_one_view(views: SparkSession, seed: int) -> None:
 
 def asked_of(frame: DataFrame) -> list[list[str]]:
     """The columns of each scan of a question, as its plan has them."""
-    plan = frame._jdf.queryExecution().executedPlan().toString()
-    return [sorted(re.findall(r"(\w+):", columns)) for columns in re.findall(r"BatchScan .*? struct<(.*?)>", plan)]
+    return [sorted(re.findall(r"(\w+):", columns)) for columns in re.findall(r"BatchScan .*? struct<(.*?)>", plan_of(frame))]
+
+
+def plan_of(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
 def test_each_place_of_a_question_asks_for_its_own(spark: SparkSession, store: str) -> None:
@@ -124,12 +129,44 @@ def test_each_place_of_a_question_asks_for_its_own(spark: SparkSession, store: s
     assert asked_of(part.union(frame.select("total_size"))) == [["queue_id", "topic"], ["total_size"]]
     assert asked_of(frame.groupBy().count()) == [["position"]]
     assert asked_of(frame.select(F.length("keys"))) == [["keys"]]
-    assert "EqualTo, topic, [T1]" in part._jdf.queryExecution().executedPlan().toString()
+    assert "EqualTo, topic, [T1]" in plan_of(part)
     frame.createOrReplaceTempView("asked_here")
     assert asked_of(spark.sql("SELECT max(store_time) FROM asked_here")) == [["store_time"]]
     both = sources.read(spark, "messages", [store, store + "/."], release=RELEASE)
     assert both.count() == 2 * frame.count()
     assert {row[0] for row in both.where(f"store = '{store}'").select("store").collect()} == {store}
+
+
+def test_a_small_store_is_broadcast_in_a_join(spark: SparkSession, store: str, tmp_path: Path) -> None:
+    spark.range(40).selectExpr("concat('T', id % 4) AS topic", "id").write.parquet(str(tmp_path / "known"))
+    known = spark.read.parquet(str(tmp_path / "known"))
+    messages = sources.read(spark, "messages", store, release=RELEASE)
+    joined = known.join(messages.select("topic", "queue_id"), "topic", "left")
+    plain = joined.hint("merge", "topic")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", 100_000)
+    try:
+        assert "BroadcastHashJoin" in plan_of(joined) and asked_of(joined) == [["queue_id", "topic"]]
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", 1000)
+        sorted_one = known.join(messages.select("topic", "queue_id"), "topic", "left")
+        assert "SortMergeJoin" in plan_of(sorted_one)
+        wanted = sorted_rows(sorted_one)
+    finally:
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    assert sorted_rows(plain) == sorted_rows(joined) == wanted and len(wanted) > 300
+
+
+def test_sizes_follow_the_columns_and_are_bounds(spark: SparkSession, store: str, tmp_path: Path) -> None:
+    def size(frame: DataFrame) -> int:
+        return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+
+    for name in helpers._BY_NAME:
+        frame = sources.read(spark, name, store, release=RELEASE)
+        most = most_rows(StoreLocation(store), name)
+        assert most is not None and frame.count() <= most
+        assert size(frame.groupBy().count()) < size(frame) < 1 << 30
+    (tmp_path / "commitlog").mkdir()
+    assert most_rows(StoreLocation(str(tmp_path)), "messages") is None  # a store that may be elsewhere: not known
+    assert size(sources.read(spark, "messages", tmp_path, release=RELEASE)) > 1 << 60
 
 
 def test_a_cached_frame_holds_all_its_columns(spark: SparkSession, store: str) -> None:
@@ -179,5 +216,5 @@ def test_in_another_session_all_columns_are_made_and_that_is_said_once(
 def test_conditions_come_with_times_in_ms(spark: SparkSession, store: str) -> None:
     frame = sources.read(spark, "messages", store, release=RELEASE)
     when = "store_time >= timestamp'1970-01-01 00:00:00.002' AND queue_id IN (0, 1) AND inner_batch = false"
-    plan = frame.where(when)._jdf.queryExecution().executedPlan().toString()
+    plan = plan_of(frame.where(when))
     assert "[GreaterThanOrEqual, store_time, [2]]" in plan and "[In, queue_id, [0, 1]]" in plan and "[EqualTo, inner" not in plan
