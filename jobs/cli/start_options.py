@@ -37,7 +37,8 @@ class AskedStart:
     def moment(self, now_ns: int, decided: bool = False) -> StartMoment:
         """Return the moment: now and this machine's zone, if no others are named. decided: also if no time is named."""
         named = self.after_stop or self.at_ms is not None
-        at_ms = self.at_ms if self.at_ms is not None else now_ns // 1_000_000
+        now_ms = now_ns // 1_000_000
+        at_ms = self.at_ms if self.at_ms is not None else now_ms
         return StartMoment(
             0 if self.after_stop else at_ms,
             self.timezone or machine_zone(),
@@ -45,6 +46,7 @@ class AskedStart:
             self.disk_size,
             decided or named,
             self.after_stop,
+            now_ms,
         )
 
 

@@ -15,18 +15,21 @@ from itertools import chain
 from jobs.cli.stores import StoreArgument
 from jobs.report.files.json_text import document_parts, row_line
 from jobs.report.files.result_files import plan_parts
-from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles, hand_over_html
+from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles, NewDisk, hand_over_html
 from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import value_text
 from jobs.runtime.output import OutputFailed, write_local
 from schemas.repair import RepairProposal, UnsavedMessages
 from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
+from store_io.answer.day_steps import day_conditions
 from store_io.base.documents import document_of
 from store_io.base.java_properties import parse_properties
 from store_io.base.times import time_text
-from store_io.broker.releases import Setting, broker_rules
+from store_io.broker.releases import BrokerRules, Setting, broker_rules
+from store_io.broker.settings.day_settings import DAY_DEFAULTS
 from store_io.broker.settings.read_settings import given_settings
 from store_io.broker.settings.unsafe_settings import unsafe_settings
+from store_io.first_day.cleaning_rules import cleaning_rules
 from store_io.model.facts.odd_settings import odd_settings
 from store_io.repair.proposals import FIX_CONFIG
 from store_io.repair.repair_copy import mode_beside
@@ -34,7 +37,9 @@ from store_io.repair.repair_documents import report_document
 from store_io.repair.repair_report import written_files
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_messages, missing_messages, name_of_cut
+from store_io.wording.steps import advice_text
 
+_NAMED = "broker.conf"
 _PLACES = "storePathRootDir", "storePathCommitLog", "storePathConsumeQueue", "storePathIndex"
 
 
@@ -66,11 +71,8 @@ def hand_over(
     )
     unsaved, ends = outcome.unsaved, outcome.ends
     plan = request.plan
-    changed = [
-        (key, value_text(value), plan.origins[key])
-        for key, value in sorted(plan.settings.items())
-        if plan.origins[key] != "default"
-    ]
+    origins = {**{key: origin for key, origin in plan.origins.items() if origin != "default"}, **dict.fromkeys(plan.day, _NAMED)}
+    values = {**plan.settings, **plan.day}
     conf = parse_properties(store.broker_conf or "")
     servers = conf.get("namesrvAddr", "").strip()
     given = given_settings(store.broker_conf or "", plan.release)
@@ -94,7 +96,7 @@ def hand_over(
         named=named,
         named_count=unsaved.messages if unsaved is not None else 0,
         not_named=unsaved.not_named if unsaved is not None else 0,
-        settings=changed,
+        settings=[(key, value_text(values[key]), origin) for key, origin in sorted(origins.items())],
         unsafe=unsafe_settings(rules, conf),
         places=[(name, conf[name].strip()) for name in _PLACES if conf.get(name)],
         port=conf["listenPort"].strip() if re.fullmatch(r"\s*\d{1,5}\s*", conf.get("listenPort", ""), re.ASCII) else "10911",
@@ -105,6 +107,8 @@ def hand_over(
         answer=plan.answer,
         to_do=plan.to_do,
         start_before=_start_before(outcome),
+        disk=_disk(request, outcome, rules),
+        conditions=[*map(advice_text, day_conditions(outcome.audited))],
     )
     beside.write(PAGE_SUFFIX, hand_over_html(handed))
     return handed
@@ -115,6 +119,15 @@ def _start_before(outcome: RepairOutcome) -> str:
     day = outcome.audited.first_day if outcome.audited is not None else None
     moment = day.timers.start_before_ms if day is not None and day.timers is not None else None
     return time_text(moment) if moment is not None else ""
+
+
+def _disk(request: RepairRequest, outcome: RepairOutcome, rules: BrokerRules) -> NewDisk:
+    """Return the disk of the new store, as its broker looks at it."""
+    day = outcome.audited.first_day if outcome.audited is not None else None
+    limits = cleaning_rules(rules, {**DAY_DEFAULTS, **request.plan.day})
+    moment = day.moment if day is not None else None
+    used, copy = (moment.disk_used, moment.copy_used) if moment is not None else (None, None)
+    return NewDisk(used, copy, limits)
 
 
 def _assumed(request: RepairRequest) -> Iterator[str]:

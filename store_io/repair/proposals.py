@@ -6,8 +6,6 @@ print the same command.
 
 from __future__ import annotations
 
-import time
-
 from schemas.advice import Lack, Step
 from schemas.finding_codes import Code
 from schemas.repair import RepairProposal
@@ -50,9 +48,9 @@ def recommended(outcome: AuditOutcome) -> RepairProposal | None:
 
 
 def timers_late(outcome: AuditOutcome) -> bool:
-    """Say whether a start that somebody decided on passes over timer messages: --late-timers keeps them for a week from now."""
+    """Say whether --late-timers keeps timer messages that a decided start would pass over: a start within a week from now."""
     day = outcome.first_day
-    in_time = day is None or day.moment.at_ms < time.time() * 1000 + _KEPT_MS
+    in_time = day is not None and day.moment.at_ms < day.moment.now_ms + _KEPT_MS
     return in_time and any(f.code == Code.TIMERS_PASSED_OVER for f in outcome.findings)
 
 

@@ -183,7 +183,8 @@ def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
     if not first.complete:
         raise _not_audited("the copy", first.outcome)
     work.rules = first.rules
-    work.conf = repair_plan.properties_text({k: s.value for k, s in first.rules.settings.items()})
+    own = {k: s.value for k, s in first.rules.settings.items()}
+    work.conf = repair_plan.properties_text({**own, **work.request.plan.day})
     return first
 
 

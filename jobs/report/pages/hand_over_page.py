@@ -8,6 +8,7 @@ All of it follows from the repair's report. Lists are bounded; what is left out 
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from schemas.repair import ConfigFile, RepairReport, UnsavedMessages
 from schemas.store_names import BRIDGE_TOPIC
 from store_io.base.wording import clause, seen
 from store_io.broker.settings.config_rules import TOPICS
+from store_io.first_day.cleaning_rules import HOUR_MS, CleaningRules
 from store_io.kinds.config.rebuild.config_changes import CONFIG_GONE
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import RepairFigures
@@ -77,6 +79,29 @@ class HandOverFiles:
 
 
 @dataclass(frozen=True)
+class NewDisk:
+    """The disk on which the new store lies.
+
+    used: percent of it, with the new store; copy_used: what the damaged copy takes of it; each None if it is not known.
+    limits: those of this broker.
+    """
+
+    used: float | None
+    copy_used: float | None
+    limits: CleaningRules
+
+    @property
+    def deletes(self) -> bool:
+        """Say whether a broker deletes something because of this disk."""
+        return self.used is not None and self.limits.ratio(self.used) > self.least
+
+    @property
+    def least(self) -> float:
+        """Return the ratio up to which it deletes nothing before its time."""
+        return min(self.limits.expired_above, self.limits.forced_above)
+
+
+@dataclass(frozen=True)
 class HandOver(RepairFigures):
     """All that is known at the end of a repair.
 
@@ -84,6 +109,8 @@ class HandOver(RepairFigures):
     with_config: a repair that would also write files of config/, "" without one.
     words: as `commands.store_words` gives them for the copy.
     start_before: the moment from which on a start passes over timer messages; "" if none waits.
+    disk: of the new store; None if nothing is known of it.
+    conditions: sentences on what to see to, because of what a broker does to the new store by itself.
     port, name_server: of the broker, by broker.conf; "" if it names no name server.
     report: NEW.repair.json.
     named: the first MOST_NAMED of the messages that could not be saved, as the file `unsaved` has them; named_count: how many
@@ -115,6 +142,8 @@ class HandOver(RepairFigures):
     command: str = ""
     with_config: str = ""
     start_before: str = ""
+    disk: NewDisk | None = None
+    conditions: Sequence[str] = ()
     port: str = "10911"
     name_server: str = ""
 
@@ -141,6 +170,7 @@ class HandOver(RepairFigures):
         report = self.report
         open_ends: object = self.healed or report.topics_unknown or report.config and not report.config_written
         open_ends = open_ends or self.left_out or any(file.not_kept for file in report.config)
+        open_ends = open_ends or self.conditions or self.disk is not None and self.disk.deletes
         loses = self.given_up or report.given_up.signs or report.moved or report.unserved
         if self.emptied:
             return "stop"
@@ -366,6 +396,8 @@ def _not_kept(handed: HandOver) -> Iterator[Part]:
 
 def _places(handed: HandOver) -> Iterator[str]:
     named = dict(handed.places)
+    if handed.disk is not None:
+        yield _disk(handed.disk, handed.target)
     yield f"Keep the damaged directory and its copy: {handed.copy}"
     root = named.get("storePathRootDir")
     where = f"storePathRootDir, by broker.conf {root}" if root else "the broker's store directory (storePathRootDir)"
@@ -374,11 +406,6 @@ def _places(handed: HandOver) -> Iterator[str]:
         folder = _FOLDERS.get(name)
         if folder and not (root and posixpath.normpath(path) == posixpath.normpath(f"{root}/{folder}")):  # the usual place
             yield f"broker.conf keeps {folder} elsewhere ({name}): put {handed.target}/{folder} in the place of {path}."
-    yield (
-        "If the damaged store and the new one lie on one disk, look at how full it is. Above diskMaxUsedSpaceRatio (75 % unless"
-        " broker.conf says otherwise) the broker deletes segments older than fileReservedTime (72 hours) at any time of day;"
-        " above 85 % it deletes younger ones, too, and above 90 % it takes no messages. Keep the damaged store on another disk."
-    )
     yield "Put no abort file there: the new store has none, so the broker starts as after a clean stop."
     left = {file.file for file in handed.left_out}
     config = [file.file for file in handed.report.config if file.file not in left]
@@ -403,6 +430,37 @@ def _places(handed: HandOver) -> Iterator[str]:
         yield from _more(len(not_copied) - MOST_SEEN, "name", handed)
 
 
+def _disk(disk: NewDisk, target: str) -> str:
+    """Say how full the disk is, what this broker deletes above which ratio, and how to get below it."""
+    limits, used, hours = disk.limits, disk.used, disk.limits.reserved_ms // HOUR_MS
+    expired, forced = limits.expired_above, limits.forced_above
+    limit_text = f"Above {_percent(expired)} this broker deletes segments "
+    limit_text += f"older than {hours} hours at once" if expired != forced else "of any age at once, all but the last"
+    if expired != forced < math.inf:
+        limit_text += (
+            f", above {_percent(forced)} those of any age{' at deleteWhen' if forced < expired else ''}, all but the last"
+        )
+    limit_text += f"; above {_percent(limits.full_above)} it takes no message."
+    if used is None:
+        return f"Look at how full the disk of the new store will be. {limit_text} Keep the damaged copy on another disk."
+    parts = [f"With the new store on it, the disk of {target} is {_percent(used / 100)} full."]
+    parts += [f"The damaged copy takes {_percent(disk.copy_used / 100)} of it."] if disk.copy_used else []
+    parts.append(limit_text)
+    if not disk.deletes:
+        return " ".join([*parts, f"Keep it at {_percent(disk.least)} or less, with what is written from now on."])
+    left = used - disk.copy_used if disk.copy_used else used
+    moved = (
+        f"Move the damaged copy to another disk before the start: that leaves {_percent(left / 100)}" if disk.copy_used else ""
+    )
+    room = f"Make room before the start, to {_percent(disk.least)} or less"
+    enough = limits.ratio(left) <= disk.least
+    return " ".join([*parts, f"{moved}." if moved and enough else f"{moved}. {room}." if moved else f"{room}."])
+
+
+def _percent(ratio: float) -> str:
+    return f"{round(100 * ratio, 2):g} %"
+
+
 def _settings(handed: HandOver) -> Iterator[str]:
     yield from (f"{change}." for change in handed.unsafe)
     same = "For all else use the same broker.conf" if handed.unsafe else "Use the same broker.conf"
@@ -417,6 +475,7 @@ def _settings(handed: HandOver) -> Iterator[str]:
 
 def _start(handed: HandOver) -> Iterator[str]:
     yield "Audit the new store once more, with the command below: it must find nothing that this page does not say."
+    yield from handed.conditions
     yield (
         f"Start RocketMQ {handed.release}, no other release: the new store was made and checked by its rules. Start it without"
         " traffic of clients first, if you can: brokerPermission=4 in broker.conf refuses writes."

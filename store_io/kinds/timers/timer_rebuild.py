@@ -172,9 +172,11 @@ def _mended(work: Work, audit: Audited, made: Rebuilt) -> bool:
 
 
 def _now(work: Work) -> int:
-    """Return the moment before which due messages get their slots: that of the start, if the repair itself came after it."""
-    now, start = int(time.time() * 1000), work.request.start
-    return start.at_ms if start is not None and now - _DAY_MS < start.at_ms < now else now
+    """Return the moment before which due messages get their slots: when the repair began, or a start that was named before."""
+    start = work.request.start
+    if start is None:  # of a trial, whose slots nobody reads
+        return int(time.time() * 1000)
+    return start.at_ms if start.now_ms - _DAY_MS < start.at_ms < start.now_ms else start.now_ms
 
 
 def _is_blamed(work: Work, audit: Audited) -> bool:

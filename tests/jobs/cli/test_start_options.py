@@ -23,7 +23,7 @@ def test_a_moment_and_a_disk_reach_the_store(tmp_path: Path) -> None:
     asked = audit(tmp_path / "s", "--out", tmp_path / "o", *START)
     assert asked.stores[0].start == AskedStart(AT, False, "Asia/Shanghai", 87.5, 262144000)
     assert from_word(to_word(asked)) == asked
-    assert asked.stores[0].start.moment(5) == StartMoment(AT, "Asia/Shanghai", 87.5, 262144000, decided=True)
+    assert asked.stores[0].start.moment(5_000_000) == StartMoment(AT, "Asia/Shanghai", 87.5, 262144000, decided=True, now_ms=5)
     zoned = audit(tmp_path / "s", "--out", tmp_path / "o", "--start-at", "2026-11-28T23:24:15+08:00").stores[0].start
     assert zoned.at_ms == AT
 
@@ -31,7 +31,7 @@ def test_a_moment_and_a_disk_reach_the_store(tmp_path: Path) -> None:
 def test_without_options_the_start_is_now_and_nobody_has_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Europe/Berlin")
     start = audit(tmp_path / "s", "--out", tmp_path / "o").stores[0].start
-    assert start.moment(7_000_000) == StartMoment(7, "Europe/Berlin")
+    assert start.moment(7_000_000) == StartMoment(7, "Europe/Berlin", now_ms=7)
     assert start.moment(7_000_000, decided=True).decided
 
 

@@ -196,6 +196,28 @@ def test_a_broker_conf_is_compared_both_ways(store: Path, tmp_path: Path, capsys
     assert f"does not name {key}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_the_first_day_of_the_new_store_goes_by_the_file_that_is_named(store: Path, tmp_path: Path, named: bool) -> None:
+    """Also if the audit had none, and the plan's sizes are from the files: one that agrees with them decides the day."""
+    conf = (store / "broker.conf").read_text() if named else None
+    plan = audit_plan(run_local(AuditRequest("store", StoreLocation(str(store / "store")), "5.3.3", conf)))
+    own = [
+        f"{key}={row['value']}"
+        for key, row in plan["settings"].items()
+        if row["from"] == ("broker.conf" if named else "inferred")
+    ]
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "day.conf").write_text("\n".join([*own, "fileReservedTime=500000", "deleteWhen=3"]))
+    words = ["--plan", str(tmp_path / "plan.json"), "--to", str(tmp_path / "new"), "--broker-conf", str(tmp_path / "day.conf")]
+    assert entry.main(["repair", str(store / "store"), *words, "--disk-used", "50"]) == 0
+    day = json.loads((tmp_path / "new.plan.json").read_text())["first_day"]
+    assert day["settings"] == {"deleteWhen": "3", "fileReservedTime": 500000}
+    kept = day["retention"]
+    assert (kept["reserved_hours"], kept["delete_when"], kept["at_once"], kept["in_delete_when"]) == (500000, "3", [], [])
+    page = (tmp_path / "new.handover.html").read_text()
+    assert "fileReservedTime=500000 (broker.conf)" in page and "deletes segments older than 500000 hours at once" in page
+
+
 def test_donors_that_are_none(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "link").symlink_to(store / "store")
     (tmp_path / "part").mkdir()

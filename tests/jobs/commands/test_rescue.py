@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -486,6 +487,28 @@ def test_timer_messages_for_which_a_start_is_late_are_kept(tmp_path: Path, capsy
     assert report["steps_from"] == "plan" and report["timers"]["rebuilt"] and report["timers"]["waiting"] == 4
     page = html.unescape((tmp_path / "store-rescued.handover.html").read_text())
     assert f"Start it before {new['first_day']['timers']['start_before'][:16]}" in page
+
+
+def test_the_disk_of_the_new_store_is_measured_and_said_first(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 1 GB, 870 MB are used, the copy among it."""
+    disk = SimpleNamespace(f_frsize=1000, f_blocks=1_000_000, f_bfree=130_000, f_bavail=130_000)
+    monkeypatch.setattr(os, "statvfs", lambda _: disk)
+    (store / "store" / "left.bin").write_bytes(b"x" * 30_000_000)
+    with open(store / "broker.conf", "a") as conf:
+        conf.write("diskSpaceWarningLevelRatio=88\n")
+    assert typed(store, "--yes") == 0
+    new = json.loads((store / "store-rescued.plan.json").read_text())["first_day"]
+    assert 87 < new["disk_used"] < 100 and len(new["retention"]["at_once"]) > 1
+    limits = "above 85 % those of any age, all but the last; above 88 % it takes no message. "
+    for said in (capsys.readouterr().out, html.unescape((store / "store-rescued.handover.html").read_text())):
+        after = said[said.index("Which files go where") :]
+        first = after[: after.index("Keep the damaged directory")]
+        full = f"the disk of {store}/store-rescued is {new['disk_used']:g} % full. The damaged copy takes 3"
+        assert full in first and limits in first and "Move the damaged copy to another disk before the start" in first
+        start = after[after.index("Audit the new store once more") : after.index("Start RocketMQ 5.3.3")]
+        assert f"it deletes {len(new['retention']['at_once'])} segments within minutes by itself" in start
 
 
 def test_timers_that_no_repair_makes_are_a_condition_and_sent_again(

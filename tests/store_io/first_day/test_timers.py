@@ -126,7 +126,7 @@ def test_what_retention_takes_before_it_is_due(tmp_path: Path) -> None:
 
 
 def test_a_decided_start_that_comes_too_late_for_timers_loses_them(made: TimerStore) -> None:
-    late = StartMoment(LAST_START + 8 * 86_400_000)
+    late = StartMoment(LAST_START + 8 * 86_400_000, now_ms=LAST_START + 7 * 86_400_000)
     undecided = product.audit(made.root, "5.3.3", made.conf, start=late)
     assert undecided.outcome.exit_code == 0 and Code.TIMERS_PASSED_OVER not in {f.code for f in undecided.findings}
     decided = product.audit(made.root, "5.3.3", made.conf, start=replace(late, decided=True))

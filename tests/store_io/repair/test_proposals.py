@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -23,6 +22,8 @@ from store_io.repair.ways import Way, proposal_of, work_out_way
 from store_io.source.byte_source import StoreLocation
 from tests.support.handmade import samples
 from tests.support.handmade.handed import config_row, report
+
+NOW = 1_795_000_000_000  # ms
 
 
 def way(policy: str, kept: int = 10, given_up: int = 0, exit_code: int = 0, **more: Any) -> Way:
@@ -147,7 +148,7 @@ def test_a_plan_has_the_steps_of_a_run_with_its_own_options_alone() -> None:
 def test_late_timers_are_kept_for_a_start_within_a_week(days: int, late: bool) -> None:
     outcome = samples.clean()
     outcome.findings = [Finding(Code.TIMERS_PASSED_OVER, TIMER_WHEEL)]
-    outcome.first_day = FirstDay(StartMoment((int(time.time()) + days * 86_400) * 1000, "UTC", None, None, True))
+    outcome.first_day = FirstDay(StartMoment(NOW + days * 86_400_000, decided=True, now_ms=NOW))
     assert timers_late(outcome) is late
     outcome.findings = []
     assert not timers_late(outcome)

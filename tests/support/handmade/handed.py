@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jobs.report.pages.hand_over_page import HandOver, HandOverFiles
+from jobs.report.pages.hand_over_page import HandOver, HandOverFiles, NewDisk
 from schemas.repair import (
     Bridge,
     ConfigFile,
@@ -25,6 +25,9 @@ from schemas.repair import (
     UnsavedMessages,
     UnservedRange,
 )
+from store_io.broker.releases import broker_rules
+from store_io.broker.settings.day_settings import DAY_DEFAULTS
+from store_io.first_day.cleaning_rules import cleaning_rules
 from tests.support.handmade.samples import HOSTILE
 
 NEW = "/new/broker-a"
@@ -55,6 +58,11 @@ def named(number: int, **more: Any) -> UnsavedMessages:
     return replace(UnsavedMessages("missing", HOSTILE, 0, number, 1, 500 + number, 200, (7, 1029605767)), **more)
 
 
+def disk(used: float | None, copy_used: float | None = None, release: str = "5.3.3", **settings: Any) -> NewDisk:
+    """That of the new store, and what its broker makes of it."""
+    return NewDisk(used, copy_used, cleaning_rules(broker_rules(release), {**DAY_DEFAULTS, **settings}))
+
+
 def saved() -> HandOver:
     """Nothing is lost, nothing is assumed."""
     return HandOver(
@@ -67,6 +75,7 @@ def saved() -> HandOver:
         places=[("storePathRootDir", "/data/store"), ("storePathCommitLog", "/disk2/log")],
         ends=[("TopicA", 0, 0, 300)],
         queues=1,
+        disk=disk(61.3, 30.2),
     )
 
 

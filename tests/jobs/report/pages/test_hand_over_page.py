@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.installation import ENTRY
-from jobs.report.pages.hand_over_page import HandOver, hand_over_html, hand_over_text, headline, parts, unsaved_lines
+from jobs.report.pages.hand_over_page import HandOver, NewDisk, hand_over_html, hand_over_text, headline, parts, unsaved_lines
 from schemas.repair import FormLeft, GivenUp, PositionBeyond, TimersMade
 from tests.support.handmade import handed
 from tests.support.handmade.samples import HOSTILE
@@ -86,6 +86,63 @@ def test_what_cannot_be_sent_again_is_not_promised() -> None:
     assert "how many is not known" in headline(own) and "nothing says how many" in unsaved_lines(own)[0]
     ahead = replace(own, report=handed.report(offsets=(PositionBeyond("group", "group g is ahead"),)))
     assert "groups would skip new messages" in told(ahead)
+
+
+LIMITS = (
+    "Above 75 % this broker deletes segments older than 72 hours at once, above 85 % those of any age, all but the last;"
+    " above 90 % it takes no message."
+)
+FULL = "With the new store on it, the disk of /new/broker-a is"
+
+
+@pytest.mark.parametrize(
+    ("disk", "style", "said"),
+    [
+        (handed.disk(None), "safe", f"Look at how full the disk of the new store will be. {LIMITS} Keep the damaged copy"),
+        (handed.disk(75.0), "safe", f"{FULL} 75 % full. {LIMITS} Keep it at 75 % or less, with what is written"),
+        (
+            handed.disk(75.01, 20.5),
+            "care",
+            f"{FULL} 75.01 % full. The damaged copy takes 20.5 % of it. {LIMITS} Move the damaged copy to another disk before the"
+            " start: that leaves 54.51 %.",
+        ),
+        (
+            handed.disk(87, 2),
+            "care",
+            f"{FULL} 87 % full. The damaged copy takes 2 % of it. {LIMITS} Move the damaged copy to another disk before the"
+            " start: that leaves 85 %. Make room before the start, to 75 % or less.",
+        ),
+        (handed.disk(87), "care", f"{FULL} 87 % full. {LIMITS} Make room before the start, to 75 % or less."),
+        (
+            handed.disk(88, diskMaxUsedSpaceRatio=95),
+            "care",
+            "Above 85 % this broker deletes segments of any age at once, all but the last; above 90 %",
+        ),
+        (handed.disk(84, diskMaxUsedSpaceRatio=95), "safe", "Keep it at 85 % or less"),
+        (
+            handed.disk(88, release="4.9.8", diskMaxUsedSpaceRatio=95, fileReservedTime=48),
+            "care",
+            "Above 95 % this broker deletes segments older than 48 hours at once, above 85 % those of any age at deleteWhen, all"
+            " but the last; above 90 % it takes no message. Make room before the start, to 85 % or less.",
+        ),
+        (
+            handed.disk(88, cleanFileForciblyEnable=False),
+            "care",
+            "Above 75 % this broker deletes segments older than 72 hours at once; above 90 % it takes no message. Make room",
+        ),
+    ],
+)
+def test_the_disk_is_said_first_by_this_brokers_limits(disk: NewDisk, style: str, said: str) -> None:
+    own = replace(handed.saved(), disk=disk)
+    (places,) = (part for part in parts(own) if part.key == "places")
+    assert said in places.lines[0] and own.style == style
+
+
+def test_what_the_broker_does_by_itself_is_seen_to_before_the_start() -> None:
+    own = replace(handed.saved(), conditions=["If the broker starts, it deletes 3 segments."])
+    (start,) = (part for part in parts(own) if part.key == "start")
+    assert start.lines[1] == own.conditions[0] and start.lines[2].startswith("Start RocketMQ 5.3.3")
+    assert own.style == "care" and handed.saved().style == "safe"
 
 
 def test_a_setting_that_harms_new_messages_is_to_be_changed() -> None:
@@ -192,7 +249,7 @@ def test_a_good_start_passes_what_is_to_be_checked() -> None:
         "must show no line" not in text and "must show no less than 9000" in text and "before the first new message" not in text
     )
     assert "Only if its first number is above the second was something cut" in text
-    assert "consumerProgress must show no group beyond the ends" in text and "diskMaxUsedSpaceRatio" in text
+    assert "consumerProgress must show no group beyond the ends" in text
     ahead = handed.report(offsets=(PositionBeyond("group", "G is at 9"),))
     back_again = replace(ahead, offsets_set_back=("config/c.json",))
     left, back = (told(replace(handed.saved(), report=each)) for each in (ahead, back_again))
