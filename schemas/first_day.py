@@ -18,7 +18,7 @@ class StartMoment:
     disk_size: bytes of that disk; None if it is not known, and then nothing is known to become free by deleting.
     decided: somebody named the moment, or a rescue runs: then what is lost by this start is a loss.
     after_stop: it is an hour after the store's last message; at_ms is 0 until the copy was read.
-    now_ms: the time at which the command was begun: a repair for this start is made then; 0 if nobody asks for one.
+    now_ms: the time at which the command began: a repair for this start is made then; 0 if nobody asks for one.
     copy_used: percent of that disk that the damaged copy takes; None if it lies elsewhere, or if that is not known.
     """
 

@@ -70,7 +70,7 @@ def start_time(text: str) -> int:
 def timezone_name(text: str) -> str:
     """Return the name of a zone that is known here."""
     if zone(text) is None:
-        raise ArgumentTypeError(f"{text!r}: no time zone of this name is known here; one is Asia/Shanghai, or UTC")
+        raise ArgumentTypeError(f"{text!r}: no JVM knows a time zone of this name; one is Asia/Shanghai, UTC, or GMT+8")
     return text
 
 

@@ -5,11 +5,17 @@ All integers are signed and wrap; String.hashCode runs over UTF-16 code units; d
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 
 MAX_LONG = (1 << 63) - 1  # Long.MAX_VALUE: no offset and no time is larger
 _NUMBER = re.compile(r"[+-]?[0-9]+")
+_DOUBLE = re.compile(
+    r"([+-]?)(?:(NaN|Infinity)|((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?"
+    r"|(0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
+)
+TRIMMED = "".join(map(chr, range(33)))  # String.trim
 
 
 def int32(number: int) -> int:
@@ -45,6 +51,19 @@ def parse_number(text: str | None, bits: int) -> int | None:
         return None
     number = int(f"{sign}{digits or 0}")
     return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
+
+
+def parse_double(text: str) -> float | None:
+    """Double.parseDouble: None if Java throws."""
+    found = _DOUBLE.fullmatch(text.strip(TRIMMED))
+    if found is None:
+        return None
+    sign, name, decimal, hexadecimal = found.groups()
+    try:
+        number = float.fromhex(hexadecimal) if hexadecimal else float(name or decimal)
+    except OverflowError:
+        number = math.inf
+    return -number if sign == "-" else number
 
 
 def divide(dividend: int, divisor: int) -> int:

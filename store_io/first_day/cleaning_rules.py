@@ -7,20 +7,20 @@ DLedgerMmapFileStore.CleanSpaceService of DLedger 0.1 to 0.3.2.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from store_io.base.java_compat import parse_number, split_dropping_tail
+from store_io.base.java_compat import parse_double, parse_number, split_dropping_tail
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.day_settings import CLEAN, LEDGER_CHECK, LEDGER_CLEAN, WARNING
 
 HOUR_MS = 3_600_000
 _FIRST_RUN_MS = 60_000
 _LEDGER_EACH_MS = 100
+_ANY = -math.inf, math.inf
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def cleaning_rules(rules: BrokerRules, day: Mapping[str, Any]) -> CleaningRules:
     newer = rules.at_least("5.0.0")
     forced = _ratio(day[CLEAN], day["diskSpaceCleanForciblyRatio"] / 100)
     warning = _ratio(day[WARNING], day["diskSpaceWarningLevelRatio"] / 100)
-    if newer:
-        forced, warning = min(max(forced, 0.30), 0.85), min(max(warning, 0.35), 0.90)
+    forced = _within(forced, *((0.30, 0.85) if newer else _ANY))
+    warning = _within(warning, *((0.35, 0.90) if newer else _ANY))
     full, forced = warning, min(forced, warning)
     return CleaningRules(
         _FIRST_RUN_MS,
@@ -102,8 +102,8 @@ def cleaning_rules(rules: BrokerRules, day: Mapping[str, Any]) -> CleaningRules:
 def ledger_cleaning_rules(rules: BrokerRules, day: Mapping[str, Any]) -> CleaningRules:
     """Return how the service of DLedger deletes. Ratios are compared with a float."""
     newer = rules.at_least("4.9.4")
-    check = min(max(day["diskMaxUsedSpaceRatio"], 10), 95) / 100 if newer else _ratio(day[LEDGER_CHECK], 0.70)
-    clean = max(0.50, _ratio(day[LEDGER_CLEAN], 0.85))
+    check = min(max(day["diskMaxUsedSpaceRatio"], 10), 95) / 100 if newer else _within(_ratio(day[LEDGER_CHECK], 0.70), *_ANY)
+    clean = _within(_ratio(day[LEDGER_CLEAN], 0.85), 0.50, math.inf)
     return CleaningRules(
         0,
         _LEDGER_EACH_MS,
@@ -119,4 +119,10 @@ def ledger_cleaning_rules(rules: BrokerRules, day: Mapping[str, Any]) -> Cleanin
 
 def _ratio(text: str, otherwise: float) -> float:
     """Return the ratio of a JVM property, if it is set and a number."""
-    return float(text) if re.fullmatch(r"[01](\.[0-9]{0,17})?|\.[0-9]{1,17}", text) else otherwise
+    number = parse_double(text)
+    return otherwise if number is None else number
+
+
+def _within(ratio: float, least: float, most: float) -> float:
+    """Return the ratio between these bounds. One that is NaN has none, and no disk is above it."""
+    return math.inf if math.isnan(ratio) else min(max(ratio, least), most)

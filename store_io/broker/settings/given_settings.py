@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from store_io.base.java_compat import parse_number
+from store_io.base.java_compat import TRIMMED, parse_number
 
 ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
 _PRECISIONS_MS = 100, 200, 500, 1000
 _RECOVER_MAX = 10
 _LONGS = frozenset({"brokerId", "transactionCheckInterval", "transactionTimeOut"})
-_TRIMMED = "".join(map(chr, range(33)))  # String.trim
 
 
 def taken_value(key: str, text: str, default: Any, trims: bool) -> Any:
@@ -28,7 +27,7 @@ def taken_value(key: str, text: str, default: Any, trims: bool) -> Any:
         if number is not None and key == "timerPrecisionMs":
             return _precision(number)
         return _RECOVER_MAX if number is not None and key == "commitLogRecoverMaxNum" and number <= 0 else number
-    text = text.strip(_TRIMMED) if trims else text
+    text = text.strip(TRIMMED) if trims else text
     return None if key == "brokerRole" and text not in ROLES else text
 
 

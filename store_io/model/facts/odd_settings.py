@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from store_io.base.java_compat import parse_double
 from store_io.base.java_properties import Property, properties_of
 from store_io.base.wording import names_text
 from store_io.broker.releases import (
@@ -20,7 +21,7 @@ from store_io.broker.releases import (
     parse_known,
     taken_setting,
 )
-from store_io.broker.settings.day_settings import JVM_PROPERTIES
+from store_io.broker.settings.day_settings import JVM_PROPERTIES, LEDGER_CHECK, LEDGER_CLEAN
 from store_io.broker.settings.known_keys import OF_TEMPLATES, RENAMED, known_span, meant_by, reads
 
 MOST_NAMED = 8
@@ -105,7 +106,7 @@ def odd_settings(broker_conf: str | None, rules: BrokerRules) -> list[str]:
     Sizes and settings that move the log's end come first; the last sentence counts the lines beyond MOST_NAMED.
     """
     lines = list(properties_of(broker_conf or ""))
-    odd = [*_values(rules), *_repeated(lines), *_misnamed(broker_conf, rules)]
+    odd = [*_values(rules), *_no_ratios(lines, rules), *_repeated(lines), *_misnamed(broker_conf, rules)]
     odd.sort(key=lambda line: line.key not in SIZE_DEFAULTS and line.key not in DECISIVE)
     found = [line.sentence for line in odd]
     left = len(found) - MOST_NAMED
@@ -119,6 +120,16 @@ def _values(rules: BrokerRules) -> Iterator[_Odd]:
         taken = _taken(key, setting, rules) if setting.text is not None else ""
         if taken:
             yield _Odd(key, f"broker.conf has {key}={_quoted(setting.text or '')}: RocketMQ {rules.release} {taken}")
+
+
+def _no_ratios(lines: list[Property], rules: BrokerRules) -> Iterator[_Odd]:
+    """Yield ratios of the JVM that are no numbers to it."""
+    used = JVM_PROPERTIES if rules.settings["enableDLegerCommitLog"].value else JVM_PROPERTIES - {LEDGER_CHECK, LEDGER_CLEAN}
+    last = {line.key: line.value for line in lines}
+    for key in sorted(used & last.keys()):
+        if last[key] and parse_double(last[key]) is None:
+            said = "a JVM reads no number in that, and a broker started with it fails; here it counts as not set"
+            yield _Odd(key, f"broker.conf has {key}={_quoted(last[key])}: {said}")
 
 
 def _taken(key: str, setting: Setting, rules: BrokerRules) -> str:

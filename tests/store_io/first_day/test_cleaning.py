@@ -221,6 +221,13 @@ def test_ratios_of_the_jvm_win_and_are_held_to_the_bounds_of_their_release() -> 
     assert own("4.9.8", **{CLEAN: "0.95"}).forced_above == 0.90 and own(**{CLEAN: "0.95"}).forced_above == 0.85
     both: dict[str, Any] = {CLEAN: "0.6", "diskSpaceCleanForciblyRatio": 70}
     assert own(**both).forced_above == 0.6
+    for text in ("6e-1", "0.6d", " 0x1.3333333333333p-1 ", ".6F"):  # as Double.parseDouble reads them
+        assert own(**{CLEAN: text}).forced_above == 0.6
+    assert own(**{CLEAN: "NaN"}).forced_above == 0.90  # that of the warning, which forces as well
+    assert math.isinf(own(**{CLEAN: "NaN", WARNING: "NaN"}).forced_above) and math.isinf(
+        ledger(**{LEDGER_CLEAN: "NaN"}).forced_above
+    )
+    assert own("4.9.8", **{CLEAN: "Infinity"}).forced_above == 0.90 and own(**{CLEAN: "-Infinity"}).forced_above == 0.30
     assert own(**{CLEAN: "none"}).forced_above == 0.85 and own(**{WARNING: "0.5"}).full_above == 0.5
     assert ledger("4.9.3", **{LEDGER_CHECK: "0.5"}).expired_above == 0.5
     assert ledger("4.9.4", **{LEDGER_CHECK: "0.5"}).expired_above == 0.75

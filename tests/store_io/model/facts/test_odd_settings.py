@@ -158,3 +158,13 @@ def test_many_and_hostile_names_stay_short() -> None:
     conf = "\n".join(f"{letter * 300}\\u001b[2J{number}=1" for number, letter in enumerate("abcdefghij" * 200))
     (noted,) = ignored_lines(conf, rules(conf, "5.3.3"))
     assert len(noted) < 1200 and "and 1,992 more" in noted and "\x1b" not in noted
+
+
+def test_a_ratio_of_the_jvm_that_is_no_number_to_it_is_named() -> None:
+    clean, ledger = "rocketmq.broker.diskSpaceCleanForciblyRatio", "dledger.disk.ratio.clean"
+    conf = f"{clean}=0,8\n{ledger}=80%\n"
+    (said,) = odd_settings(conf, rules(conf, "5.3.3"))
+    assert said.startswith(f'broker.conf has {clean}="0,8": a JVM reads no number in that')
+    assert len(odd_settings(conf, rules(f"{conf}enableDLegerCommitLog=true", "5.3.3"))) == 2
+    for text in ("0.8", "8e-1d", ""):
+        assert odd_settings(f"{clean}={text}\n", rules("", "4.9.8")) == []
