@@ -19,9 +19,11 @@ from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles
 from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import value_text
 from jobs.runtime.output import OutputFailed, write_local
+from schemas.advice import Step
 from schemas.repair import RepairProposal, UnsavedMessages
+from schemas.rows import AuditOutcome
 from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
-from store_io.answer.day_steps import day_conditions
+from store_io.answer.day_steps import day_conditions, timers_passed_over
 from store_io.base.documents import document_of
 from store_io.base.java_properties import parse_properties
 from store_io.base.times import time_text
@@ -108,17 +110,24 @@ def hand_over(
         to_do=plan.to_do,
         start_before=_start_before(outcome),
         disk=_disk(request, outcome, rules),
-        conditions=[*map(advice_text, day_conditions(outcome.audited))],
+        conditions=_conditions(outcome.audited),
     )
     beside.write(PAGE_SUFFIX, hand_over_html(handed))
     return handed
 
 
 def _start_before(outcome: RepairOutcome) -> str:
-    """Return the moment from which on a start of the new store passes over timer messages; "" if none waits."""
+    """Return the moment from which on a start of the new store passes over timer messages; "" if none waits, or it is over."""
     day = outcome.audited.first_day if outcome.audited is not None else None
-    moment = day.timers.start_before_ms if day is not None and day.timers is not None else None
+    timers = day.timers if day is not None else None
+    moment = timers.start_before_ms if timers is not None and not timers.never else None
     return time_text(moment) if moment is not None else ""
+
+
+def _conditions(audited: AuditOutcome) -> list[str]:
+    """Return what to see to before the start, but for the moment that `_start_before` gives."""
+    said = (advice for advice in day_conditions(audited) if advice.step is not Step.START_BEFORE or timers_passed_over(audited))
+    return [*map(advice_text, said)]
 
 
 def _disk(request: RepairRequest, outcome: RepairOutcome, rules: BrokerRules) -> NewDisk:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from schemas.advice import Advice, Step
+from schemas.first_day import TimersOfDay
 from schemas.rows import AuditOutcome
 from store_io.base.times import iso_time
 from store_io.outcome.segments_read import segments_read
@@ -38,13 +39,18 @@ def day_conditions(outcome: AuditOutcome) -> Iterator[Advice]:
         others = day.retention.unread_more or 0
         others += len(day.retention.unread) - 1
         yield Advice(Step.LET_GROUPS_READ, (most.group, most.topic, most.queue_id, most.messages, others))
-    if day.timers is not None and day.timers.never:
-        before = day.timers.start_before_ms
-        yield Advice(Step.START_BEFORE, (day.timers.never, at, iso_time(before) or "" if before is not None else ""))
+    if day.timers is not None and (before := _timers_before(day.timers)) is not None:
+        yield Advice(Step.START_BEFORE, (day.timers.never, at, before))
     if day.transactions is not None and day.transactions.moved_at_first_check:
         yield Advice(Step.DECIDE_HALF_MESSAGES, (day.transactions.moved_at_first_check,))
     if day.delays is not None and day.delays.stuck_levels:
         yield Advice(Step.LEVELS_STAND_STILL, (", ".join(map(str, day.delays.stuck_levels)),))
+
+
+def _timers_before(timers: TimersOfDay) -> str | None:
+    """Return the moment after which a start passes over timer messages, "" without one; None if that is at least a week away."""
+    before = iso_time(timers.start_before_ms) if timers.start_before_ms is not None else None
+    return before or "" if timers.never or timers.at_once and before else None
 
 
 def _keep_segments(outcome: AuditOutcome, at: str) -> Advice:

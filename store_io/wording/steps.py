@@ -180,6 +180,8 @@ def _groups_read(group: str | int, topic: str | int, queue: str | int, messages:
 
 
 def _start_before(number: str | int, at: str | int, before: str | int) -> str:
+    if not number:
+        return f"Start before {_moment(before)}: from then on a start never delivers timer messages that wait in this copy."
     lost = f"a start {_moment(at)} never delivers {count_text(int(number), 'timer message')}, whose time is too long ago"
     if not before:
         return f"Be ready: {lost}."

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from jobs.report.texts.text import bytes_text, count_text, printable, span_text
+from jobs.report.texts.text import bytes_text, count_text, printable, span_text, time_text
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.losses import ALL_READ
@@ -173,11 +173,13 @@ def judge(outcome: AuditOutcome) -> Judgement:
 
 def _first_day(outcome: AuditOutcome) -> str:
     """Return a clause on what to see to before a start, because of what the broker does by itself; "" for nothing."""
-    going = sum(segments_that_go(outcome))
+    going, late = sum(segments_that_go(outcome)), timers_passed_over(outcome)
+    if outcome.first_day is None or not going and not late:
+        return ""
+    starts = f"if it starts {time_text(outcome.first_day.moment.at_ms)[:16]} UTC"
     if going:
-        return f"keep {count_text(going, 'segment')} that it would delete by itself"
-    late = timers_passed_over(outcome)
-    return f"see to {count_text(late, 'timer message')} that it would never deliver" if late else ""
+        return f"keep {count_text(going, 'segment')} that it would delete by itself {starts}"
+    return f"see to {count_text(late, 'timer message')} that it would never deliver {starts}"
 
 
 def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:

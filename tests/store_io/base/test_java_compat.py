@@ -37,7 +37,8 @@ def test_what_java_takes_for_no_number(text: str) -> None:
     ("text", "number"),
     [
         ("0.9", 0.9), ("0.9d", 0.9), ("90E-2F", 0.9), (".9", 0.9), ("9.", 9.0), ("-0.5", -0.5), (" 0x1.8p-1\t", 0.75),
-        ("0X.8P0", 0.5), ("1e400", float("inf")), ("-0x1p9999", float("-inf")), ("-Infinity", float("-inf")), ("1" * 400, float("inf")),
+        ("0X.8P0", 0.5),
+        ("1e400", float("inf")), ("-0x1p9999", float("-inf")), ("-Infinity", float("-inf")), ("1" * 400, float("inf")),
         ("", None), (".", None), ("0,9", None), ("90%", None), ("1_0", None), ("inf", None), ("nan", None), ("NaNf", None),
         ("0x1", None), ("1e", None), ("0.9 d", None), ("\u0660.\u0669", None), ("\xa00.9", None), ("0xp1", None),
     ],

@@ -105,6 +105,8 @@ def test_what_is_sent_again_is_at_least_so_much_only_if_there_may_be_more() -> N
 def test_a_start_without_a_last_moment_names_none() -> None:
     values = (12, "2026-11-28", "")
     assert "Start before" not in advice_text(Advice(Step.START_BEFORE, values))
+    waits = advice_text(Advice(Step.START_BEFORE, (0, "2026-11-28T15:00:00Z", "2026-11-29T21:46:54Z")))
+    assert waits.startswith("Start before 2026-11-29 21:46 UTC: from then on a start never delivers timer messages that wait")
 
 
 def test_a_disk_that_is_not_too_full_takes_no_segment() -> None:

@@ -14,6 +14,7 @@ from jobs.report.texts.safety_text import judge, most_dangerous_first
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Refusal, RefusalKind
 from schemas.answer import StepName
+from schemas.first_day import FirstDay, Retention, StartMoment, TimersOfDay
 from schemas.rows import AuditOutcome, ConfigTables, PlanStep
 from schemas.start_effect import ConfigLoad
 from tests.support.handmade import samples
@@ -32,6 +33,31 @@ from tests.support.texts.pages import page_of
 def test_the_answer(make: Any, kind: str, headline: str) -> None:
     answer = judge(make())
     assert (answer.kind, answer.headline) == (kind, headline)
+
+
+@pytest.mark.parametrize(
+    ("kept", "timers", "first"),
+    [
+        (
+            Retention(72, "04", at_once=("a", "b"), in_delete_when=("c",)),
+            TimersOfDay(never=9),
+            "keep 3 segments that it would delete",
+        ),
+        (Retention(72, "04", if_disk_full=("a",)), TimersOfDay(never=9), "see to 9 timer messages that it would never deliver"),
+        (Retention(72, "04"), TimersOfDay(at_once=5, start_before_ms=1), ""),
+        (None, None, ""),
+    ],
+)
+def test_what_the_broker_does_by_itself_is_named_with_its_moment(kept: Any, timers: Any, first: str) -> None:
+    outcome = samples.clean()
+    outcome.first_day = FirstDay(StartMoment(1_795_879_455_000), kept, timers)
+    headline = judge(outcome).headline
+    if not first:
+        assert headline == "Safe to start"
+    else:
+        assert headline.startswith(f"Safe to start, but first {first}") and headline.endswith(
+            " if it starts 2026-11-28 15:24 UTC"
+        )
 
 
 def test_a_damaged_store_that_was_not_wholly_read_is_not_safe() -> None:
