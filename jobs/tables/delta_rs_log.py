@@ -1,6 +1,6 @@
 """A Delta table's log in a folder of this machine, in S3 or in HDFS, by delta-rs in this process.
 
-The first call to Delta's kernel in a JVM takes as long as all commits of a run here, and Spark as it is shipped cannot reach S3.
+Spark needs a second or more for each table, and as it is shipped it cannot reach S3.
 `jobs.tables.delta_log` chooses.
 """
 
@@ -30,7 +30,7 @@ class Raced(Exception):
 
 
 def is_from_delta_rs(problem: Exception) -> bool:
-    """Say whether delta-rs could not do its part, so that Delta's kernel may try.
+    """Say whether delta-rs could not do its part, so that Spark may try.
 
     Such are a file system without hard links, by which it commits, and a feature that it does not write. It gives Python's own
     errors for files and texts that it cannot take.

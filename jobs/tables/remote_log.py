@@ -43,7 +43,7 @@ class RemoteLog(DeltaLog):
     def _read(self, uri: str) -> bytes:
         return self._remote.read(uri.removeprefix(f"{self.uri}/"))
 
-    def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
+    def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_spark: Callable[[], _Found]) -> _Found:
         return by_delta_rs(self._log)
 
     def frame(self) -> DataFrame:

@@ -186,13 +186,30 @@ def test_writers_of_other_runs_do_not_disturb_each_other(spark_session: Session,
     assert {name: len(found) for name, found in rows.items() if found} == {"segments": 4, "plan_steps": 4, "runs": 4}
 
 
-@pytest.mark.parametrize("name", ["run_id=z/a b%20`'ü\\c\nd", "run_id=z/a b#?[x]{y}*`'ü&="], ids=["kernel", "delta-rs"])
+def test_writers_by_spark_do_not_disturb_each_other(spark_session: Session, tmp_path: Path) -> None:
+    place = tmp_path / "a%20b"
+
+    def write(run_id: str) -> None:
+        table = Segments(spark_session, place)
+        for _ in range(2):
+            table.write(run_id)
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(write, "abc"))
+    assert Segments(spark_session, place).runs() == ["a", "b", "c"]
+    live = {row["store"] for row in map(json.loads, log_content(tmp_path)["a%20b"])}
+    assert live == {"a", "b", "c"} and len(list(place.rglob("month=*/*.parquet"))) >= 3
+    assert not list(place.rglob("month=*/part-????????-*.parquet"))  # what Spark has read and written anew
+
+
+@pytest.mark.parametrize("name", ["run_id=z/a b%20`'ü\\c\nd", "run_id=z/a b#?[x]{y}*`'ü&="], ids=["Spark", "delta-rs"])
 def test_odd_places_and_moved_tables(spark_session: Session, tmp_path: Path, name: str) -> None:
     place = tmp_path / name
     tables = Tables(spark_session, str(place))
     tables.write_run(run("b"), [samples.clean()])
     tables.write_run(run("b"), [samples.clean()])
-    assert tables.few(RUNS, ["store"], "b") == tables.few(RUNS, ["store"]) == [{"run_id": "b", "store": samples.clean().name}]
+    row = {"run_id": "b", "store": samples.clean().name, "started_at": samples.RUN.started_at}
+    assert tables.few(RUNS, ["store", "started_at"], "b") == tables.few(RUNS, ["store", "started_at"]) == [row]
     assert tables.read(RUNS).count() == 1
     shutil.move(place, tmp_path / "elsewhere")
     assert Tables(spark_session, f"file://{tmp_path}/elsewhere/").read(RUNS).count() == 1
@@ -224,7 +241,7 @@ class Segments:
 
 
 @pytest.mark.parametrize("error", [OSError(1, "Operation not permitted"), DeltaError("Generic LocalFileSystem error")])
-def test_where_delta_rs_cannot_commit_the_kernel_does(
+def test_where_delta_rs_cannot_commit_spark_does(
     spark_session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fails(*_: object, **__: object) -> None:
@@ -238,11 +255,11 @@ def test_where_delta_rs_cannot_commit_the_kernel_does(
     for table in (Segments(spark_session, tmp_path / "new"), healthy):
         table.write("b")
         table.write("a")
-        assert "Kernel" in table.newest()
+        assert "Apache-Spark" in table.newest()
         assert table.runs() == ["a", "b"]
 
 
-def test_a_table_that_delta_rs_cannot_read_is_read_by_the_kernel(
+def test_a_table_that_delta_rs_cannot_read_is_read_by_spark(
     spark_session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object, **__: object) -> None:
@@ -264,7 +281,7 @@ def test_a_feature_that_delta_rs_does_not_write_is_no_race(spark_session: Sessio
     version.write_text("".join(json.dumps({key: value}) + "\n" for key, value in actions.items()))
     table = Segments(spark_session, tmp_path)
     table.write("b")
-    assert table.runs() == ["a", "b"] and "Kernel" in table.newest()
+    assert table.runs() == ["a", "b"] and "Apache-Spark" in table.newest()
 
 
 def test_a_race_is_tried_again_and_told_where_it_is_lost(
