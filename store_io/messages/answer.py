@@ -2,13 +2,13 @@
 
 Small logs, and whatever names a place, are read in this process. Tasks run in waves, a few segments at a time in the order of the
 log: a limit ends the search early, and no more than one wave's bounded answers are held. ConsumeQueue entries may leave segments
-out; if they prove wrong, the whole log is read. The last messages are looked for from the log's end back: first the place at
-which they begin, then all from there on.
+out; if they prove wrong, the whole log is read. The last messages are looked for from the log's end back: first their places,
+then what lies from the first to the last of them in each segment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +21,7 @@ from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import HERE, PartlyRead, Workers
 from store_io.messages.choice.by_pieces import ScanPart
 from store_io.messages.choice.by_queues import QueueChoice, choose_by_queues
-from store_io.messages.message_filter import Contents, MessageFilter
+from store_io.messages.message_filter import Contents
 from store_io.messages.message_rows import message_schema
 from store_io.messages.message_search import search
 from store_io.messages.question import ByQueues, MessageSearch, Tell
@@ -87,12 +87,8 @@ class _Answer:
 
     def _last(self, parts: list[ScanPart], most: int) -> Iterator[pa.RecordBatch]:
         """Yield the last `most` messages of these segments, or all if there are no more."""
-        end = parts[-1].file.start + parts[-1].file.size if parts else 0
-        first, above = start_of(self._places(parts, most), most, end)
-        later = MessageFilter(phy_offsets=(first, None))
-        kept = [part for part in parts if later.may_be_in(part.file.start, part.file.size)]
-        shorter = replace(self._search, question=self._question.narrowed(later))
-        return without_first(_Answer(shorter, self._tell, self._workers)._read(kept), above)
+        looks, above = last_parts(zip(reversed(parts), self._places(parts, most), strict=False), most)
+        return without_first(self._read(looks), above)
 
     # ---- reading them ------------------------------------------------------------------------------------------------
 
@@ -132,7 +128,7 @@ class _Answer:
                 if left <= 0:
                     return
 
-    def _places(self, parts: Sequence[ScanPart], most: int) -> Iterator[np.ndarray]:
+    def _places(self, parts: Sequence[ScanPart], most: int) -> Iterator[LastPlaces]:
         """Yield the places of each segment, from the last one back. A large search runs elsewhere, after the last segment."""
         tasks = [LastTask(self._scan(part), self._question.contents, most) for part in reversed(parts)]
         at_once = self._workers.at_once(sum(part.file.size for part in parts[:-1])) if len(tasks) > 2 else 0
@@ -170,22 +166,24 @@ def _held(choice: QueueChoice, batches: Iterator[pa.RecordBatch]) -> list[pa.Rec
     return []
 
 
-def start_of(places: Iterator[np.ndarray], most: int, end: int) -> tuple[int, int]:
-    """Return (physical offset of the first of the last `most` messages, how many rows from it on come before these).
+def last_parts(found: Iterable[tuple[ScanPart, LastPlaces]], most: int) -> tuple[list[ScanPart], int]:
+    """Return what to read for the last `most` messages: parts in the order of the log, how many rows come before these.
 
-    places: ascending, of one segment after the other from the last one back; no more are asked for than are needed.
-    end: the physical offset if there are none.
+    found: one segment after the other from the last one back; no more are asked for than are needed.
     """
-    left, first, above = most, end, 0
-    for found in places:
-        taken = found[-left:]
+    looks: list[ScanPart] = []
+    left, above = most, 0
+    for part, (places, doubtful) in found:
+        taken = places[-left:]
         if len(taken):
-            first = int(taken[0])
-            above = int((found == first).sum()) - int((taken == first).sum())  # others of the same inner batch
+            first, end = int(taken[0]), int(taken[-1]) + 1
+            above = int((places == first).sum()) - int((taken == first).sum())  # others of the same inner batch
+            is_plausible = doubtful is not None and doubtful <= first
+            looks.append(replace(part, phy_offsets=(first, end), begin=first - part.file.start, plausible=is_plausible))
         left -= len(taken)
         if left <= 0:
             break
-    return first, above
+    return looks[::-1], above
 
 
 def without_first(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
@@ -261,6 +259,17 @@ class SearchTask(_SegmentTask):
         return SearchResult(sink.getvalue().to_pybytes(), whole)
 
 
+class LastPlaces(NamedTuple):
+    """The places of a segment's last messages.
+
+    places: physical offsets, int64, ascending: one for each row, of the first inner batch that is unpacked all, which share one.
+    doubtful: that of the first message in the segment that was found after damage; None without one.
+    """
+
+    places: np.ndarray
+    doubtful: int | None = None
+
+
 @dataclass(frozen=True)
 class LastTask(_SegmentTask):
     """A search of one segment for the places of its last `most` messages.
@@ -270,19 +279,18 @@ class LastTask(_SegmentTask):
 
     most: int
 
-    def run(self) -> np.ndarray:
-        """Return the physical offsets of the segment's last messages that match, int64, ascending, at least so many if there are.
-
-        One for each row, of the first inner batch that is unpacked all: they share its place. 8 bytes each. Raises as `search`.
-        """
+    def run(self) -> LastPlaces:
+        """Return the segment's last messages that match, at least so many if there are. 8 bytes each. Raises as `search`."""
         scan = self.scan
         most = self.most + (INNER_MOST if scan.unpack else 0)
-        narrow = replace(scan, columns=(PLACE,), decompress=scan.decompress and scan.unpack)
-        held, count = [np.zeros(0, np.int64)], 0
+        narrow = replace(scan, columns=(PLACE, "status"), decompress=scan.decompress and scan.unpack)
+        held, count, doubtful = [np.zeros(0, np.int64)], 0, None
         for batch in search(narrow, self.contents):
             held.append(batch.column(PLACE).to_numpy())
             count += batch.num_rows
+            if doubtful is None and batch.column("status")[0].as_py() != "valid":  # the same for all rows of a batch
+                doubtful = int(held[-1][0])
             if count > 2 * most:
                 held = [np.concatenate(held)[-most:]]
                 count = len(held[0])
-        return np.concatenate(held)[-most:]
+        return LastPlaces(np.concatenate(held)[-most:], doubtful)

@@ -35,6 +35,7 @@ from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
+LEAST_WINDOW_BYTES = 1 << 18
 BATCH_BYTES = 32 << 20  # of bodies in one batch, unless a single one is larger
 INNER_BYTES = 512  # of a message of an inner batch, besides its own bytes, which may be none
 _INNER = layout.SYS_INNER_BATCH | layout.SYS_NEED_UNWRAP
@@ -76,11 +77,14 @@ class _Reading:
         self._properties, needles = contents.sought
         self._needles = [np.frombuffer(needle, np.uint8) for needle in needles]
         self._named = np.array(contents.named, np.int64)
-        self.window = SegmentWindow(file, scan.size, scan.window_bytes)
+        high = self.wanted.phy_offsets[1]
+        self._end = scan.size if high is None else min(scan.size, high - scan.base_offset)
+        least = max(LEAST_WINDOW_BYTES, self._end - scan.begin)
+        self.window = SegmentWindow(file, scan.size, min(scan.window_bytes, least))
         self.topics = TopicTable()
         self.rows = Columns(capacity_for(len(self.window.buffer)))
         self.with_bodies = not set(BODY_COLUMNS).isdisjoint(scan.columns)
-        self.plausible = False  # whether damage was passed
+        self.plausible = scan.plausible  # whether damage was passed
         self._chosen = np.zeros(0, bool)  # by topic reference
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -91,14 +95,11 @@ class _Reading:
         decoding = Decoding(decode, window, self.rows, self.topics)
         check = RecordCheck.audit_of(scan.base_offset, scan.rules, scan.path)
         resync = Resync(window, scan.path, scan.base_offset, check, False)
-        end = scan.size
-        if self.wanted.phy_offsets[1] is not None:
-            end = min(end, self.wanted.phy_offsets[1] - scan.base_offset)
 
         def chain(start: int) -> StrayChain:
             return stray_chain(decoding, check, start)
 
-        at = 0
+        at = max(0, scan.begin - check.framing.header_bytes)
         while True:
             walk = walk_batches(decoding, check, at, scan.size)
             while True:
@@ -107,11 +108,11 @@ class _Reading:
                 except StopIteration as stop:
                     at, verdict = stop.value
                     break
-                past = int(rows["position"][-1]) + int(rows["total_size"][-1]) >= end
+                past = int(rows["position"][-1]) + int(rows["total_size"][-1]) >= self._end
                 yield from self._wanted(rows)
                 if past:
                     return
-            if at >= end:
+            if at >= self._end:
                 return
             damage = resync.judge(at, verdict, chain)
             if damage.resume is None:

@@ -147,8 +147,8 @@ def search(
     """Yield the segment's messages that meet the scan's filter and these contents: batches of the scan's columns, in log order.
 
     Bodies are as the scan wants them, decoded or stored, whatever `contents` had to look at.
-    look_first: look for a text's bytes in the whole segment before it is decoded. Threads share that, so it is for a process that
-    has several cores to itself; on one core decoding alone is faster.
+    look_first: look for a text's bytes in the whole segment before it is decoded, if it lies on this machine. Threads share that,
+    so it is for a process that has several cores to itself; on one core decoding alone is faster.
     """
     if contents == Contents():
         yield from scan_messages(scan, source)
@@ -175,7 +175,7 @@ def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) 
     try:
         with can_do_without("the segment is decoded to its end then"):
             with (source or open_source(scan.location)).open(scan.path) as file:
-                if file.size != scan.size:
+                if file.size != scan.size or file.descriptor() is None:  # another machine's bytes are fetched once
                     return scan
                 last = last_place(file, needles[0])
     except StoreError:  # who decodes it meets the same, perhaps only after what is asked for

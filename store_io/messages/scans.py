@@ -31,6 +31,8 @@ class MessageScan:
     rules: of the store: how records are framed, delays for tags codes.
     loss: what a start takes of the segment, for the column `lost`; None: not asked.
     only_lost: nothing but that.
+    begin: position of a message that an earlier scan has found, before which nothing is read.
+    plausible: whether that message was found after damage.
     """
 
     location: StoreLocation
@@ -47,6 +49,8 @@ class MessageScan:
     decoder: str = ""
     loss: SegmentLoss | None = None
     only_lost: bool = False
+    begin: int = 0
+    plausible: bool = False
 
     def of(self, file: MappedFile, loss: SegmentLoss | None = None) -> MessageScan:
         """Return the scan of this segment."""

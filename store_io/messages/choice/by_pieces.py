@@ -30,11 +30,16 @@ WORTH_IT = 0.95  # of the time without more pieces
 
 @dataclass(frozen=True)
 class ScanPart:
-    """The part that one task reads: the messages of a segment in a range of physical offsets. Picklable."""
+    """The part that one task reads: the messages of a segment in a range of physical offsets. Picklable.
+
+    begin: position of a message that was found there, before which nothing is read; plausible: whether that was after damage.
+    """
 
     file: MappedFile
     phy_offsets: Range = ALL
     loss: SegmentLoss | None = None
+    begin: int = 0
+    plausible: bool = False
 
     @property
     def bytes(self) -> tuple[int, int]:
@@ -46,7 +51,7 @@ class ScanPart:
     def scan(self, every: MessageScan) -> MessageScan:
         """Return the scan of this part. every: that of no segment yet."""
         wanted = every.wanted.narrowed(MessageFilter(phy_offsets=self.phy_offsets))
-        return replace(every, wanted=wanted).of(self.file, self.loss)
+        return replace(every, wanted=wanted, begin=self.begin, plausible=self.plausible).of(self.file, self.loss)
 
 
 def written_bytes(location: StoreLocation, files: Sequence[MappedFile], cores: int) -> list[int] | None:

@@ -10,6 +10,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,14 +29,21 @@ from jobs.messages.message_query import TABLE_COLUMNS, Query, read_query
 from jobs.report.texts.query_text import Csv
 from jobs.tasks.threads_or_spark import SparkWorkers
 from schemas.advice import Cause, Gap
+from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.base.tasks import HERE, PartlyRead, Task, Workers, run_task
 from store_io.messages import answer
+from store_io.messages.answer import LastPlaces, last_parts
 from store_io.messages.choice import by_queues
+from store_io.messages.choice.by_pieces import ScanPart
+from store_io.messages.message_rows import scan_messages
 from store_io.messages.open_store import open_store
+from store_io.messages.scans import MessageScan
+from store_io.source import remote_file
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.gaps import gap_text
 from tests.support.answers.lost_messages import damaged_store
+from tests.support.processes.s3_server import S3Server
 from tests.support.stores import builders, corpus_tools
 from tests.support.stores.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
 from tests.support.stores.corpus_tools import Case
@@ -150,7 +158,7 @@ def test_the_last_are_read_from_the_logs_end(
     read: list[str] = []
     run = answer.LastTask.run
 
-    def seen(task: answer.LastTask) -> np.ndarray:
+    def seen(task: answer.LastTask) -> answer.LastPlaces:
         read.append(task.scan.path)
         return run(task)
 
@@ -164,13 +172,73 @@ def test_the_last_are_read_from_the_logs_end(
     assert len(capsys.readouterr().out.splitlines()) == 61
 
 
+def damaged_elsewhere(tmp_path: Path) -> Store:
+    """Three segments of a mebibyte, with damage in the middle of each; each hundredth message has a key of its own."""
+    builder = StoreBuilder("5.3.3", Sizes(segment=1 << 20))
+    for n in range(1800):
+        builder.put(Message(f"T{n % 100}", body=b"%08d" % n * 200, keys=f"k{n}"))
+    made = builder.write(tmp_path / "store")
+    for path in made.root.glob("commitlog/*"):
+        data = bytearray(path.read_bytes())
+        data[500_000:500_100] = bytes(100)
+        path.write_bytes(data)
+    return made
+
+
+LOOKS = [
+    ("--last", "20", "--body", "text"),
+    ("--last", "3", "--topic", "T7", "--scan"),
+    ("--last", "400"),
+    ("--last", "2", "--key", "k1400"),
+    ("--key", "k1000"),
+    ("--key", "k1799", "--body", "text"),
+]
+
+
+@pytest.mark.parametrize("words", LOOKS, ids=" ".join)
+def test_of_another_machine_the_log_is_fetched_once(
+    tmp_path: Path, server: S3Server, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(remote_file, "KEPT_BYTES", 512 << 10)  # less than a segment: no byte is there for a second look
+    monkeypatch.setattr(remote_file, "PASSING_BYTES", 512 << 10)
+    store = damaged_elsewhere(tmp_path)
+    uri = server.put_folder(store.root, "copy")
+    assert entry.main(["query", uri, "--format", "jsonl", *words]) == 0
+    there = capsys.readouterr().out
+    ranges = [r.range.removeprefix("bytes=").split("-") for r in server.reads() if "/commitlog/" in r.key and r.range]
+    fetched = sum(int(end) - int(start) + 1 for start, end in ranges)
+    assert entry.main(["query", str(store.root), "--format", "jsonl", *words]) == 0
+    here = capsys.readouterr().out
+    assert here == there and here
+    size = sum(path.stat().st_size for path in store.root.glob("commitlog/*"))
+    assert 0 < fetched < 1.15 * size  # one small window for a second look
+
+
+def test_what_is_found_from_a_place_in_a_segment_is_found_from_its_start(tmp_path: Path) -> None:
+    store = damaged_elsewhere(tmp_path)
+    found = list(scan_messages(scan := segment_scan(store)))
+    rows = pa.Table.from_batches(found).to_pylist()
+    assert {row["status"] for row in rows} == {"valid", "plausible"}
+    for row in (rows[0], rows[1], rows[-1], *(r for r in rows if r["position"] > 490_000)):
+        later = replace(scan, begin=row["position"], plausible=row["status"] == "plausible")
+        assert pa.Table.from_batches(scan_messages(later)).to_pylist() == rows[rows.index(row) :]
+
+
+def segment_scan(store: Store) -> MessageScan:
+    opened = open_store(StoreLocation(str(store.root)))
+    return MessageScan(opened.location, "", 0, 0, rules=opened.rules).of(opened.segments()[0])
+
+
 def test_places_that_are_the_same_are_counted() -> None:
     """Three messages of one inner batch before the last one."""
-    places = [np.array([7, 7, 7, 9]), np.array([5])]
-    assert answer.start_of(iter(places), 3, 0) == (7, 1)
-    assert answer.start_of(iter(places), 5, 0) == (5, 0)
-    assert answer.start_of(iter(places), 9, 0) == (5, 0)
-    assert answer.start_of(iter([]), 9, 20) == (20, 0)
+    later, earlier = (ScanPart(MappedFile(f"commitlog/{start:020d}", start, 6)) for start in (6, 0))
+    found = [(later, LastPlaces(np.array([7, 7, 7, 9]), 9)), (earlier, LastPlaces(np.array([5]), 5))]
+    last = replace(later, phy_offsets=(7, 10), begin=1)
+    assert last_parts(iter(found), 3) == ([last], 1)
+    every = [replace(earlier, phy_offsets=(5, 6), begin=5, plausible=True), last]
+    assert last_parts(iter(found), 5) == last_parts(iter(found), 9) == (every, 0)
+    assert last_parts(iter([]), 9) == ([], 0)
+    assert last_parts([(later, LastPlaces(np.zeros(0, np.int64))), found[1]], 1) == (every[:1], 0)
     batches = [pa.record_batch({"a": [1, 2, 3]}), pa.record_batch({"a": [4]})]
     assert [b.column("a").to_pylist() for b in answer.without_first(iter(batches), 2)] == [[3], [4]]
     assert [b.column("a").to_pylist() for b in answer.without_first(iter(batches), 3)] == [[4]]
