@@ -18,7 +18,8 @@ JOIN runs_latest ON findings.store = runs_latest.store AND findings.run_id = run
     "stores": """
 SELECT latest.store, known.runs, known.first_run_at, known.last_complete_at, known.last_consistent_at,
     latest.run_id, latest.started_at, latest.location, latest.exit_code, latest.safety, latest.answer, latest.steps,
-    latest.verdict
+    latest.first_day_at, latest.first_day_segments, latest.first_day_messages, latest.first_day_timers_lost,
+    latest.first_day_timers_never, latest.first_day_registers, latest.verdict
 FROM runs_latest AS latest JOIN (
     SELECT store, count(DISTINCT run_id) AS runs, min(started_at) AS first_run_at,
         max(CASE WHEN complete THEN started_at END) AS last_complete_at,

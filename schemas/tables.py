@@ -194,6 +194,20 @@ RUNS = Table(
         " result.json's schema explains them; null in runs of versions that did not write it.",
     ),
     Column("steps", array_of("string"), "What to do in which order: the names of result.json's steps; null likewise."),
+    Column(
+        "first_day_at",
+        "timestamp",
+        "The start, UTC, to which the next five belong: what the broker does in the day after it, as plan.json's first_day. They"
+        " are null where that is not known, and in runs of versions that did not write them.",
+        of="day.at",
+    ),
+    Column(
+        "first_day_segments", "long", "Segments that it deletes, at once or in the next hour of deleteWhen.", of="day.segments"
+    ),
+    Column("first_day_messages", "long", "Valid messages in them.", of="day.messages"),
+    Column("first_day_timers_lost", "long", "Timer messages that go with them before they are due.", of="day.timers_lost"),
+    Column("first_day_timers_never", "long", "Timer messages that are never delivered.", of="day.timers_never"),
+    Column("first_day_registers", "boolean", "Whether it registers; false: it stays fenced, or ends.", of="day.registers"),
     Column("starts", "boolean", "Whether this release would start; null where that is not known.", of="effect.starts"),
     Column("refusal", "string", "Why it would not."),
     Column("exit_kind", "string", "clean or unclean: whether the abort marker is absent.", of="effect.exit"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,7 @@ from jobs.tables.delta_query import named_in
 from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_files import DataFile, TablesFailed, hadoop_path, is_local, is_remote
 from schemas.arrow import arrow_schema
+from schemas.first_day import FirstDay
 from schemas.replicas import LackedRange
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.table_views import VIEWS
@@ -272,7 +273,7 @@ class _StoreRun:
 
     started, effect: what a start does. loss: None also if nothing starts. group: None if it was compared with no other copy.
     listed, unread: None if the store could not even be listed; counted: None also if nothing was found. times: None without a
-    message.
+    message. day: None if it is not known.
     """
 
     def __init__(self, run: RunInfo, outcome: AuditOutcome):
@@ -281,6 +282,7 @@ class _StoreRun:
         self.refusal = None if outcome.refusal is None else str(refusal_sentence(outcome.refusal))
         self.outcome_rank, self.safety = rank(outcome.exit_code), decide(outcome).safety
         self.answer, self.steps = answer_of(outcome), [str(step.name) for step in steps_of(outcome)]
+        self.day = _of_day(outcome.first_day) if outcome.first_day is not None else None
         self.replica_group, self.out = outcome.replica_group or None, run.out or None
         self.gaps = list(dict.fromkeys(str(gap.cause) for gap in outcome.gaps))
         self.settings = [{"key": key, "value": str(s.value), "from": s.origin} for key, s in sorted(outcome.settings.items())]
@@ -293,6 +295,19 @@ class _StoreRun:
         self.unread = outcome.not_read if self.listed else None
         dropped = {"dropped": sum(outcome.findings_dropped.values())}
         self.counted = _NOTHING_FOUND | outcome.counts | dropped if self.listed or outcome.findings else None
+
+
+def _of_day(day: FirstDay) -> Row:
+    """Return what the columns on the first day say."""
+    gone, timers = day.retention, day.timers
+    return {
+        "at": datetime.fromtimestamp(day.moment.at_ms / 1000, UTC),
+        "segments": None if gone is None else len(gone.at_once) + len(gone.in_delete_when),
+        "messages": None if gone is None else gone.messages,
+        "timers_lost": None if gone is None else gone.timers_lost,
+        "timers_never": None if timers is None else timers.never,
+        "registers": day.registers,
+    }
 
 
 _ROWS: Mapping[str, Callable[[RunInfo, AuditOutcome], Iterable[Row]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import make_dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import duckdb
@@ -17,15 +17,20 @@ from jobs.runtime.session import Session
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import Tables, arrow_table, run_rows
 from jobs.tables.past_runs import History
+from schemas.first_day import FirstDay, Retention, StartMoment, TimersOfDay
 from schemas.table_views import VIEWS
 from schemas.tables import TABLES
 from tests.support.handmade import samples
 
 NO_SESSION: Any = None
+DAY = (
+    *(f"first_day_{name}" for name in ("segments", "messages", "timers_lost", "timers_never", "registers")),
+    "first_day_at >= TIMESTAMP '2026-11-26 02:00:00'",
+)
 COLUMNS = {
-    "runs_latest": ("store", "run_id", "exit_code", "answer", "steps"),
+    "runs_latest": ("store", "run_id", "exit_code", "answer", "steps", *DAY),
     "findings_latest": ("store", "run_id", "number", "code"),
-    "stores": ("store", "runs", "run_id", "exit_code", "answer", "steps", "last_consistent_at IS NULL", "verdict"),
+    "stores": ("store", "runs", "run_id", "exit_code", "answer", "steps", "last_consistent_at IS NULL", "verdict", *DAY),
 }
 
 
@@ -34,6 +39,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Three nights; the last has one store alone, and a fourth was stopped before its rows of `runs`."""
     place = str(tmp_path_factory.mktemp("views") / "it's")
     damaged, calm = replace(samples.damaged(), name="a"), samples.clean()
+    moment = StartMoment(round(datetime(2026, 11, 26, 2, tzinfo=UTC).timestamp() * 1000))
+    gone = Retention(72, "04", ("commitlog/0",), ("commitlog/1", "commitlog/2"), messages=7, timers_lost=None)
+    calm = replace(calm, first_day=FirstDay(moment, gone, TimersOfDay(never=2), registers=False))
     for night, outcomes in enumerate(([calm], [damaged, calm], [replace(calm, name="a")], [damaged])):
         run = replace(samples.RUN, run_id=f"n{night}", started_at=samples.RUN.started_at + timedelta(days=night))
         for name, rows in run_rows(run, outcomes).items():
@@ -52,6 +60,7 @@ def in_process(place: str, view: str) -> list[tuple[Any, ...]]:
 
 def test_a_row_is_of_the_latest_run(place: str) -> None:
     assert [row[:4] for row in in_process(place, "runs_latest")] == [("a", "n2", 0, "start"), ("calm", "n1", 0, "start")]
+    assert [row[-6:] for row in in_process(place, "stores")] == [(3, 7, None, 2, False, True)] * 2
     assert {row[:2] for row in in_process(place, "findings_latest")} <= {("a", "n2"), ("calm", "n1")}
     assert [row[:3] for row in in_process(place, "stores")] == [("a", 2, "n2"), ("calm", 2, "n1")]
 
