@@ -31,6 +31,7 @@ Row = dict[str, Any]
 # ---- the copy ------------------------------------------------------------------------------------------------------
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True)
 class StoreFile:
     """One name found in the copy. path: relative to the store root, with "/", also of a part that lies elsewhere (`--commitlog`).

@@ -7,10 +7,12 @@ ConsumeQueueStore.loadConsumeQueues and queueTypeShouldBe, IndexService.load (re
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import groupby
+from operator import attrgetter
 
 from schemas.advice import Refusal, RefusalKind
 from schemas.dledger_layout import DATA
@@ -22,7 +24,7 @@ from store_io.base.packed import FEW, PackedMap, joined
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import LedgerFiles, ledger_folder, load_ledger
 from store_io.source.byte_source import TWIN, name_of
-from store_io.source.file_columns import FileColumns, FilesByPath
+from store_io.source.store_dir import in_path_order
 
 _AFTER_SLASH = chr(ord("/") + 1)  # a folder's name and this: after all that is in the folder, and before what follows
 _NAME_BYTES = 255  # of a name in a folder, in every file system that brokers run on
@@ -120,10 +122,13 @@ class Tree:
 
     def __init__(self, files: Sequence[StoreFile]):
         """files: of two with the same path the first one counts."""
-        self.all = files if isinstance(files, FileColumns) else FileColumns(reversed(files))
-        self.by_path = FilesByPath(self.all)
+        self.all = in_path_order(reversed(files))
         self._children: dict[str, list[StoreFile]] = {}  # of the folders that were looked at first, FEW names in all
         self._remembered = 0
+
+    @cached_property
+    def by_path(self) -> dict[str, StoreFile]:
+        return {entry.path: entry for entry in self.all}
 
     def children(self, folder: str) -> list[StoreFile]:
         """Return the entries directly in the folder, by name; [] without a folder. A name twice (two paths) is listed twice.
@@ -156,25 +161,29 @@ class Tree:
         """Return further folders of a part, by its name."""
         found: dict[str, list[str]] = {}
         for part in PARTS:
-            place = self.all.place(part + "[")
+            place = self._place(part + "[")
             while place < len(self.all) and self.all[place].path.startswith(part + "["):
                 top = self.all[place].path.partition("/")[0]
                 if TWIN.fullmatch(top):
                     found.setdefault(part, []).append(top)
-                place = max(place + 1, self.all.place(top + _AFTER_SLASH))
+                place = max(place + 1, self._place(top + _AFTER_SLASH))
         return found
+
+    def _place(self, path: str) -> int:
+        """Return the place of the first file whose path is not below this one; their number if there is none."""
+        return bisect_left(self.all, path, key=attrgetter("path"))
 
     def _directly_in(self, start: str) -> Iterator[StoreFile]:
         """Yield files whose paths are this and a name."""
         files = self.all
-        place = files.place(start)
+        place = self._place(start)
         while place < len(files):
             entry = files[place]
             if not entry.path.startswith(start):
                 return
             name, slash, _ = entry.path[len(start) :].partition("/")
             if slash:  # in a folder of this folder: on to what follows it
-                place = files.place(start + name + _AFTER_SLASH)
+                place = self._place(start + name + _AFTER_SLASH)
                 continue
             yield entry
             place += 1

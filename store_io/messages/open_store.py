@@ -21,7 +21,6 @@ from store_io.log.records.message_decode import names_place, stored_fields
 from store_io.messages.message_filter import Range
 from store_io.model.other_kinds import unmodelled
 from store_io.source.byte_source import ByteSource, StoreLocation, folder_of, open_source
-from store_io.source.file_columns import FileColumns
 from store_io.source.store_dir import StoreListing, check_names, check_roots, list_store, unreadable_parts
 from store_io.wording.gaps import gap_text
 
@@ -111,7 +110,7 @@ class OpenStore:
         def concerned(entry: StoreFile) -> bool:
             return (folder_of(entry.path) or entry.path).partition("/")[0] in parts
 
-        own = replace(self.listing, files=FileColumns(filter(concerned, self.listing.files)))
+        own = replace(self.listing, files=tuple(filter(concerned, self.listing.files)))
         for gap in unreadable_parts(own):
             raise Unreadable(gap_text(gap))
 

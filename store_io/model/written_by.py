@@ -16,7 +16,6 @@ from schemas.rows import Checkpoint, StoreFile
 from store_io.base.wording import names_text
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import KNOWN_RELEASES, parse_known
-from store_io.source.file_columns import FileColumns, FilesByPath
 
 HEAD_BYTES = 1 << 16  # looked at of a file in config/
 HEADS = ("config/topics.json", "config/subscriptionGroup.json", "config/consumerOffset.json")  # their form shows releases
@@ -103,7 +102,7 @@ def written_by(
     magics: those of segments' first records.
     """
     traces = [
-        *_of_names(files if isinstance(files, FileColumns) else FileColumns(files)),
+        *_of_names({file.path: file for file in files}),
         *_of_checkpoint(checkpoint),
         *_of_config(heads),
     ]
@@ -119,8 +118,7 @@ def written_by(
     return WrittenBy(oldest, newest, sure, newer, tuple(trace.what for trace in before if trace.before == limit))
 
 
-def _of_names(files: FileColumns) -> Iterator[Trace]:
-    entries = FilesByPath(files)
+def _of_names(entries: Mapping[str, StoreFile]) -> Iterator[Trace]:
     for path, since in _BY_NAME:
         if path in entries:
             yield Trace(path, since=since)
@@ -131,7 +129,7 @@ def _of_names(files: FileColumns) -> Iterator[Trace]:
         yield Trace("no abort.bak", before="5.0.0")
     if "rocksdbstore" not in entries:
         yield Trace("no rocksdbstore", before="5.4.0")
-    for entry in files:
+    for entry in entries.values():
         top, _, topic = entry.path.partition("/")
         if entry.kind == "directory" and top == "consumequeue" and "/" not in topic and not topic.startswith(LMQ_PREFIX):
             if len(topic.encode("utf-16-le", "surrogatepass")) > 2 * _V1_TOPIC:

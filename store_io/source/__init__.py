@@ -9,7 +9,6 @@
 * `s3_answers`: what is taken of such a server's answer, and when it is asked again.
 * `hdfs_folder`, `hdfs_client`: the same for HDFS.
 * `storage_options`: what a command line may set of both, and what tasks on other machines get of it.
-* `file_columns`: the names of a store in little memory.
 * `store_dir`: the names in a store: what lies where, and what of it no release writes.
 * `segment_window`: a bounded window that moves over a segment; `piece_digest`: the digest of a file.
 """

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
+from operator import attrgetter
 
 from schemas import checkpoint_layout
 from schemas.advice import Cause, Gap
@@ -21,10 +23,8 @@ from schemas.rows import Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, UPLOAD_MARK
 from store_io.base.errors import NotAStore, StoreError, Unreadable
 from store_io.base.failed_reads import can_do_without
-from store_io.base.packed import keys_of
 from store_io.base.wording import names_text
 from store_io.source.byte_source import DerivedLocation, StoreLocation, check_root, open_source, shown
-from store_io.source.file_columns import FileColumns, FilesByPath
 
 # Folders that are listed with all that is below them. Others are known by name, or not at all.
 _LISTED = re.compile(r"commitlog|consumequeue(_.*)?|batchconsumequeue|index|config|timerlog|compaction|kvStore|dledger-.*")
@@ -47,19 +47,19 @@ class StoreListing:
     """
 
     location: StoreLocation
-    files: FileColumns
+    files: tuple[StoreFile, ...]
 
-    @property
-    def by_path(self) -> FilesByPath:
-        return FilesByPath(self.files)
+    @cached_property
+    def by_path(self) -> dict[str, StoreFile]:
+        return {entry.path: entry for entry in self.files}
 
     def get(self, path: str) -> StoreFile | None:
         """Return the file with this path, or None."""
-        return self.files.find(path)
+        return self.by_path.get(path)
 
     def without(self, path: str) -> StoreListing:
         """Return the listing as it were without this file."""
-        return StoreListing(self.location, FileColumns(entry for entry in self.files if entry.path != path))
+        return StoreListing(self.location, tuple(entry for entry in self.files if entry.path != path))
 
     def is_file(self, path: str) -> bool:
         """Say whether a regular file of the store has this path."""
@@ -69,13 +69,17 @@ class StoreListing:
     @property
     def has_config(self) -> bool:
         """Say whether anything in config/ was copied."""
-        place = self.files.place("config/")
-        return place < len(self.files) and self.files[place].path.startswith("config/")
+        return any(entry.path.startswith("config/") for entry in self.files)
 
     @property
     def unclean(self) -> bool:
         """Say whether the abort marker is there. Only its existence counts, whatever it is."""
         return self.get(checkpoint_layout.ABORT_FILE) is not None
+
+
+def in_path_order(files: Iterable[StoreFile]) -> tuple[StoreFile, ...]:
+    """Return the files in the order of their paths; of two with the same path the later one."""
+    return tuple(sorted({file.path: file for file in files}.values(), key=attrgetter("path")))
 
 
 def list_store(location: StoreLocation) -> StoreListing:
@@ -87,7 +91,7 @@ def list_store(location: StoreLocation) -> StoreListing:
 
 def list_folder(location: StoreLocation) -> StoreListing:
     """List any folder, of which `why_no_store` then says whether a store is in it. Raises as `list_store`."""
-    return StoreListing(location, FileColumns(_names(location)))
+    return StoreListing(location, in_path_order(_names(location)))
 
 
 def _names(location: StoreLocation) -> Iterator[StoreFile]:
@@ -238,7 +242,7 @@ def changes_since(listing: StoreListing) -> list[Gap]:
     except (NotAStore, Unreadable) as error:
         return [error.gap()]
     found = []
-    for path in keys_of(listing.by_path, now.by_path):
+    for path in sorted(listing.by_path.keys() | now.by_path.keys()):
         before, after = listing.get(path), now.get(path)
         if before is None or after is None:
             found.append(Gap(Cause.APPEARED if before is None else Cause.VANISHED, path))

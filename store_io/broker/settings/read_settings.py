@@ -59,7 +59,6 @@ from store_io.broker.settings.config_rules import (
 from store_io.broker.settings.ledger_files import ledger_folders
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, folder_of, name_of, open_source
-from store_io.source.file_columns import Chosen
 from store_io.source.store_dir import DLEDGER, StoreListing
 
 INDEX_KEYS = ("maxHashSlotNum", "maxIndexNum")
@@ -160,17 +159,17 @@ def _ledger_settings(listing: StoreListing) -> dict[str, Setting]:
 # ---- sizes from the files ------------------------------------------------------------------------------------------
 
 
-def mapped_files(listing: StoreListing) -> dict[str, Chosen]:
+def mapped_files(listing: StoreListing) -> dict[str, list[StoreFile]]:
     """Return files that are not empty, by the folder of their kind."""
-    kinds = {key: Chosen(listing.files) for key in (COMMITLOG, QUEUES, EXT, BATCH_QUEUES, TIMER_LOG)}
-    for place, entry in enumerate(listing.files):
+    kinds: dict[str, list[StoreFile]] = {key: [] for key in (COMMITLOG, QUEUES, EXT, BATCH_QUEUES, TIMER_LOG)}
+    for entry in listing.files:
         folder = folder_of(entry.path)
         top, _, below = folder.partition("/")
         depth = below.count("/") if below else -1
         if entry.kind == "file" and entry.size and top in kinds and depth == (-1 if top in (COMMITLOG, TIMER_LOG) else 1):
-            kinds[top].append(place)
+            kinds[top].append(entry)
         elif entry.kind == "file" and entry.size and below == DATA and DLEDGER.fullmatch(top):
-            kinds[COMMITLOG].append(place)
+            kinds[COMMITLOG].append(entry)
     return kinds
 
 

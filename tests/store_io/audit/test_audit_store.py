@@ -15,7 +15,6 @@ from store_io.kinds.queues import queue_kind
 from store_io.log.scan import stored_runs
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.plan_writer import audit_plan
-from store_io.source import file_columns
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
@@ -61,7 +60,7 @@ def test_very_many_queues_are_judged_as_few_are(gone: str, tmp_path: Path, monke
         return outcome
 
     few = audited()
-    for module in (packed, queue_kind, file_columns):
+    for module in (packed, queue_kind):
         monkeypatch.setattr(module, "FEW", 5)
     monkeypatch.setattr(queue_puts, "MOST_ROWS", 20)
     monkeypatch.setattr(stored_runs, "MOST_HELD", 30)

@@ -8,14 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from schemas.rows import StoreFile
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore, Unreadable
 from store_io.base.failed_reads import failed_reads
+from store_io.broker.loading import Tree
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from store_io.source.local_folder import LocalFolder
-from store_io.source.store_dir import StoreListing, changes_since, list_store, listing_notes, unreadable_parts
+from store_io.source.store_dir import StoreListing, changes_since, in_path_order, list_store, listing_notes, unreadable_parts
 from store_io.wording.gaps import gap_text
 
 Make = Callable[..., StoreListing]
@@ -206,3 +210,11 @@ def test_a_folder_that_no_release_opens_may_be_closed_to_this_user(
         except Unreadable:
             gaps = "unreadable"
     assert (not failed and gaps == []) == known
+
+
+@given(st.lists(st.text(st.sampled_from("ab/.0é\U00010000\ud800-["), min_size=1, max_size=6), max_size=20))
+def test_files_are_in_the_order_of_their_paths_and_the_later_of_two_counts(paths: list[str]) -> None:
+    files = [StoreFile(path, "file", number) for number, path in enumerate(paths)]
+    wanted = {file.path: file for file in files}
+    assert in_path_order(iter(files)) == tuple(wanted[path] for path in sorted(wanted))
+    assert [*Tree(files).all] == [next(file for file in files if file.path == path) for path in sorted(wanted)]

@@ -35,8 +35,7 @@ from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Kind
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, StoreLocation
-from store_io.source.file_columns import FileColumns
-from store_io.source.store_dir import StoreListing
+from store_io.source.store_dir import StoreListing, in_path_order
 
 SEGMENT = 1000
 QUEUE_FILE = 200  # ten entries
@@ -93,7 +92,7 @@ def listing_of(files: Mapping[str, int]) -> StoreListing:
     folders = {path.rsplit("/", depth)[0] for path in files for depth in range(1, path.count("/") + 1)}
     entries = [StoreFile(folder, "directory") for folder in folders]
     entries += [StoreFile(path, "file", size, 7) for path, size in files.items()]
-    return StoreListing(LOCATION, FileColumns(entries))
+    return StoreListing(LOCATION, in_path_order(entries))
 
 
 def copy_of(

@@ -16,11 +16,10 @@ from store_io.broker.settings.read_settings import read_given, read_settings
 from store_io.model.facts.odd_settings import MOST_NAMED, ignored_lines, odd_settings
 from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
-from store_io.source.file_columns import FileColumns
 from store_io.source.store_dir import StoreListing
 from tests.support.answers.product import audit
 
-EMPTY = StoreListing(StoreLocation("/nowhere"), FileColumns([]))
+EMPTY = StoreListing(StoreLocation("/nowhere"), ())
 
 
 def rules(conf: str, release: str) -> BrokerRules:
