@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from schemas.advice import Cause, Gap, Refusal
+from operator import itemgetter
+
+from schemas.advice import Cause, Gap
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import MappedFile
 from store_io.base.errors import NotAStore
@@ -15,7 +17,7 @@ from store_io.model.facts.log_place import log_place
 from store_io.model.facts.odd_settings import unknown_names
 from store_io.model.facts.size_misfits import size_misfits
 from store_io.model.found_gaps import Gaps
-from store_io.model.kind import Opening
+from store_io.model.kind import Moment, Opening, Refusals
 from store_io.model.opened_copy import MAX_PHY_OFFSET, OpenedCopy
 from store_io.model.other_kinds import unmodelled
 from store_io.source import store_dir
@@ -48,16 +50,12 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
     for kind in KINDS:
         opening.facts[kind.name] = kind.open(opening)
     loaded = opening.loaded
-    refusals = [kind.refusals(opening.facts[kind.name]) for kind in KINDS]
-
-    def met(moment: str) -> list[Refusal]:
-        return [refusal for each in refusals if (refusal := getattr(each, moment)) is not None]
-
+    met: list[Refusals] = [{Moment.BY_NAMES: loaded.refusal, Moment.IN_RECOVERY: loaded.later_refusal}]
+    met += [kind.refusals(opening.facts[kind.name]) for kind in KINDS]
     # A broker ends at the first of these that it comes to.
-    first = [*met("by_settings"), *met("before_load"), *met("in_load"), loaded.refusal, *met("after_files")]
-    loaded.refusal = next(filter(None, first), None)
-    later = [loaded.later_refusal, *met("after_recovery"), *met("in_start"), *met("at_last")]
-    loaded.later_refusal = next(filter(None, later), None)
+    in_order = sorted(((moment, why) for each in met for moment, why in each.items() if why is not None), key=itemgetter(0))
+    loaded.refusal = next((why for moment, why in in_order if moment < Moment.IN_RECOVERY), None)
+    loaded.later_refusal = next((why for moment, why in in_order if moment >= Moment.IN_RECOVERY), None)
     not_modelled += [Gap(Cause.SEGMENT_OUT_OF_RANGE, f.path, (f.start,)) for f in loaded.segments if not _in_range(f)]
     gaps.add(not_modelled)
     return OpenedCopy(

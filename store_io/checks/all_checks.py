@@ -7,11 +7,11 @@ if the audit is complete, and that an earlier audit saw more (`emptied.shrunk_fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from schemas.finding_codes import Code
-from schemas.rows import Finding
+from schemas.rows import Finding, IndexFileSummary, QueueSummary
 from store_io.base.packed import GrowingList
 from store_io.checks.disputed import disputed
 from store_io.checks.emptied import empty_findings
@@ -20,9 +20,11 @@ from store_io.checks.joined_files import filler_sizes, stores_merged
 from store_io.checks.lost_messages import lost_messages
 from store_io.checks.repaired_store import repaired
 from store_io.checks.sequences import sequences
-from store_io.kinds.all_kinds import KINDS, ROOMS, Check
+from store_io.kinds.all_kinds import ROOMS, Check
 from store_io.kinds.dledger.ledger_checks import torn_entry
-from store_io.kinds.index.index_kind import without_echoes
+from store_io.kinds.index.index_kind import INDEX, without_echoes
+from store_io.kinds.queues.queue_kind import QUEUES
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.log.scan import odd_headers
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import misfit_findings
@@ -47,9 +49,11 @@ def scan_findings(evidence: Evidence) -> Iterator[Finding]:
     An entry may lie in an index file that was not opened, and lead to a message of a segment that was not opened.
     """
     of_segments = odd_headers.told_once(evidence.segments)
-    of_kinds = (holder.findings for kind in KINDS for holder in kind.holders(evidence.results(kind)))
+    read: Iterable[QueueSummary | IndexFileSummary] = chain(
+        evidence.results(QUEUES).summaries.values(), evidence.results(ROCKS_QUEUES).summaries.values(), evidence[INDEX].values()
+    )
     absent = (*_NO_MESSAGE * evidence.log_not_opened, *_NO_ENTRY * evidence.index_not_opened)
-    yield from (torn_entry(evidence, f) for f in chain(of_segments, *of_kinds) if f.code not in absent)
+    yield from (torn_entry(evidence, f) for f in chain(of_segments, *(one.findings for one in read)) if f.code not in absent)
 
 
 def unwritten_ends(evidence: Evidence) -> list[Finding]:

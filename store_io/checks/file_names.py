@@ -19,7 +19,7 @@ from store_io.base.wording import count_text
 from store_io.broker.loading import Tree, is_folder, is_skipped
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import ledger_folder
-from store_io.kinds.all_kinds import KINDS
+from store_io.kinds.all_kinds import ROOMS
 from store_io.model.evidence import Evidence
 from store_io.model.facts.named_files import name_fault, size_finding, unrecognised
 from store_io.model.log_map import MISSING
@@ -65,7 +65,7 @@ def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
     A name that was not opened, such as a link that leads out of the store, counts as a file of the right length: only
     `store_dir.listing_notes` speaks of it.
     """
-    return [*_log_names(tree, rules), *(finding for kind in KINDS for finding in kind.name_findings(tree, rules))]
+    return [*_log_names(tree, rules), *(found for room in ROOMS for check in room.name_checks for found in check(tree, rules))]
 
 
 def _length_fault(segment: StoreFile, size: int) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.rows import Finding
+from store_io.broker.loading import Tree
+from store_io.broker.releases import BrokerRules
 from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT, checkpoint_times
 from store_io.kinds.compaction.compacted_topics import compacted_topics
 from store_io.kinds.compaction.compaction_kind import COMPACTION
@@ -21,11 +23,12 @@ from store_io.kinds.controller.epoch_findings import epoch_findings
 from store_io.kinds.controller.identity_names import identity_names
 from store_io.kinds.delays.delay_kind import DELAYS
 from store_io.kinds.dledger.ledger_checks import entry_chain, ledger_index, ledger_terms
-from store_io.kinds.dledger.ledger_kind import LEDGER
-from store_io.kinds.index.index_kind import INDEX
+from store_io.kinds.dledger.ledger_kind import LEDGER, ledger_names
+from store_io.kinds.index.index_kind import INDEX, index_names
 from store_io.kinds.index.unindexed import unindexed
 from store_io.kinds.queues.queue_entries import queue_entries
 from store_io.kinds.queues.queue_kind import QUEUES
+from store_io.kinds.queues.queue_names import topic_names
 from store_io.kinds.rocksdb_queues.rocksdb_queue_checks import queue_database, queue_twins
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.kinds.rocksdb_tables.rocksdb_tables import passed_over, rocksdb_tables, tables_not_judged, unnamed_tables
@@ -39,18 +42,21 @@ from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind
 
 Check = Callable[[Evidence], Iterable[Finding]]
+NameCheck = Callable[[Tree, BrokerRules], Iterable[Finding]]
 
 
 @dataclass(frozen=True)
 class Room:
     """A kind, and what follows from the evidence on it.
 
+    name_checks: checks of names and lengths alone. A name that was not opened has no finding.
     log_checks: checks whose findings may show that a message of the log is wrong. checks: all others.
     start_checks: checks of the effect of a start; they run if a start is predicted and nothing ends it.
     not_judged: takes the names of files that a start reads and no check judges, and returns them with what this kind knows.
     """
 
     kind: Kind[Any, Any, Any]
+    name_checks: tuple[NameCheck, ...] = ()
     log_checks: tuple[Check, ...] = ()
     checks: tuple[Check, ...] = ()
     start_checks: tuple[Check, ...] = ()
@@ -66,11 +72,11 @@ ROOMS = (
         start_checks=(offsets_after_start,),
         not_judged=files_not_judged,
     ),
-    Room(LEDGER, log_checks=(entry_chain, ledger_index, ledger_terms)),
+    Room(LEDGER, name_checks=(ledger_names,), log_checks=(entry_chain, ledger_index, ledger_terms)),
     Room(UNREAD, checks=(unread_findings,)),
-    Room(QUEUES, log_checks=(queue_entries,)),
+    Room(QUEUES, name_checks=(topic_names,), log_checks=(queue_entries,)),
     Room(ROCKS_QUEUES, log_checks=(queue_database, queue_twins)),
-    Room(INDEX, checks=(unindexed,)),
+    Room(INDEX, name_checks=(index_names,), checks=(unindexed,)),
     Room(COMPACTION, checks=(compacted_topics,), start_checks=(unserved_topics,)),
     Room(TIERED, checks=(tiered_store,)),
     Room(CHECKPOINT, checks=(checkpoint_times,)),

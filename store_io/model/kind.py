@@ -13,29 +13,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from enum import IntEnum, auto
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from schemas.advice import Advice, Gap, LeftOut, Refusal
-from schemas.rows import AuditOutcome, Checkpoint, EarlierRun, Finding, PlanStep, QueueKey, QueueSummary
+from schemas.rows import AuditOutcome, Checkpoint, EarlierRun, Finding, PlanStep
 from schemas.start_effect import StartEffect
 from store_io.base.tasks import Task
 from store_io.broker.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree, load_store
-from store_io.broker.recovery import AskedRecovery, Fold
+from store_io.broker.recovery import AskedRecovery
 from store_io.broker.releases import BrokerRules
 from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 if TYPE_CHECKING:
-    from store_io.log.entries.queue_store import QueuePaths
     from store_io.log.scan.segment_scan import SegmentTask
     from store_io.model.audit_request import AuditRequest
     from store_io.model.evidence import Evidence
     from store_io.model.opened_copy import OpenedCopy
-    from store_io.model.queue_views import KnownQueues
 
 Facts = TypeVar("Facts")
 Results = TypeVar("Results")
@@ -84,41 +83,21 @@ class Opening:
         return found
 
 
-@dataclass(frozen=True)
-class Refusals:
-    """The reasons of one kind why a broker does not start, by the moment at which the broker meets them.
+class Moment(IntEnum):
+    """The moments of a start at which a broker may refuse a store, in their order."""
 
-    by_settings: before it reads a file.
-    before_load: before the store's own load().
-    in_load: in load(), before that looks at names and lengths of the files of log and queues.
-    after_files: in load(), although these names and lengths are right.
-    after_recovery: before start().
-    in_start: in start().
-    at_last: when all else is done.
-    """
-
-    by_settings: Refusal | None = None
-    before_load: Refusal | None = None
-    in_load: Refusal | None = None
-    after_files: Refusal | None = None
-    after_recovery: Refusal | None = None
-    in_start: Refusal | None = None
-    at_last: Refusal | None = None
+    BY_SETTINGS = auto()  # before it reads a file
+    BEFORE_LOAD = auto()  # of the store itself
+    IN_LOAD = auto()  # before names and lengths of the files of log and queues are looked at
+    BY_NAMES = auto()  # over these names and lengths
+    AFTER_FILES = auto()  # in load(), although they are right
+    IN_RECOVERY = auto()
+    AFTER_RECOVERY = auto()  # before start()
+    IN_START = auto()
+    AT_LAST = auto()  # when all else is done
 
 
-class HoldsFindings(Protocol):
-    """Something read, with the findings on it."""
-
-    @property
-    def findings(self) -> Iterable[Finding]: ...
-
-
-@dataclass(frozen=True)
-class Cure:
-    """The next step against a refusal, and the value in the files that is at fault, if one is."""
-
-    step: Advice
-    actual: str | None = None
+Refusals = Mapping[Moment, Refusal | None]
 
 
 def rebuilt(serious: Sequence[Finding], place: Callable[[str], str]) -> dict[str, PlanStep]:
@@ -133,17 +112,20 @@ def rebuilt(serious: Sequence[Finding], place: Callable[[str], str]) -> dict[str
 class Kind(Generic[Facts, Results, View]):
     """One kind of files in a store. A room overrides what it needs. The methods follow the order in which an audit asks them.
 
-    Checks are no methods: they import the kind's object, and `kinds.all_kinds` lists them beside it.
+    Checks are no methods: they import the kind's object, and `kinds.all_kinds` lists them beside it. What one kind alone, or the
+    two kinds of queues, can say is no method here either: whoever needs it asks these kinds by their names.
     name: what facts and results are kept under.
     task_types: the tasks whose results `take` gets; a task of no kind ends the audit with an error.
     left_out: by type of task, what is not judged if the time was spent before such a task began.
     looks_again: types of tasks whose files another task has read; files of all others then count as not read.
+    nothing_found: makes the results before any task has run. A kind without tasks has None.
     """
 
     name: str
     task_types: tuple[type, ...] = ()
     left_out: tuple[tuple[type, LeftOut], ...] = ()
     looks_again: tuple[type, ...] = ()
+    nothing_found: Callable[[], Any] = staticmethod(lambda: None)
 
     def open(self, opening: Opening) -> Facts:
         """Return what listing and small files say. A reading problem goes to `opening.gaps`; nothing is raised over bytes.
@@ -152,17 +134,9 @@ class Kind(Generic[Facts, Results, View]):
         """
         return cast(Facts, None)
 
-    def name_findings(self, tree: Tree, rules: BrokerRules) -> Iterable[Finding]:
-        """Return the findings that names and lengths of these files alone show. A name that was not opened has none."""
-        return ()
-
     def refusals(self, facts: Facts) -> Refusals:
-        """Return why a broker does not start over these files."""
-        return Refusals()
-
-    def cure(self, copy: OpenedCopy, refusal: Refusal) -> Cure | None:
-        """Return what helps against a refusal over these files; None for any other refusal."""
-        return None
+        """Return why a broker does not start over these files, by the moment at which it meets that."""
+        return {}
 
     def no_repair(self, copy: OpenedCopy) -> Advice | None:
         """Return what to do if no repair can be made of a store with these files; None if one can."""
@@ -172,26 +146,6 @@ class Kind(Generic[Facts, Results, View]):
         """Return a segment's task with what the kind needs of the log's scans."""
         return task
 
-    def queue_paths(self, copy: OpenedCopy, paths: QueuePaths) -> QueuePaths:
-        """Return the paths of entries that consumers are served, with those of the kind. BatchConsumeQueues are left out."""
-        return paths
-
-    def nothing_found(self) -> Results:
-        """Return the results before any task has run. A kind without tasks has None."""
-        return cast(Results, None)
-
-    def tasks_before_log(self, request: AuditRequest, copy: OpenedCopy) -> Iterable[Task]:
-        """Return the tasks without which the log's own files cannot be read."""
-        return ()
-
-    def live_ends(self, found: Results) -> Mapping[str, int]:
-        """Return, by path, where the log's entries end in a file, as the tasks before the log have found."""
-        return {}
-
-    def log_problem(self, found: Results) -> bool:
-        """Say whether a file of the log could not be read."""
-        return False
-
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterable[Task]:
         """Return the tasks that read all files of the kind once."""
         return ()
@@ -200,17 +154,9 @@ class Kind(Generic[Facts, Results, View]):
         """Return the tasks that need the log's scans and the prediction. base: a segment's task without a segment."""
         return ()
 
-    def second_looks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
-        """Return the tasks that need the results of the tasks after the prediction."""
-        return ()
-
     def take(self, found: Results, result: Any) -> None:
         """Take in the result of one task."""
         raise NotImplementedError
-
-    def gaps_of(self, result: Any) -> Iterable[Gap]:
-        """Return why the audit is incomplete after this result of a task, besides the `problem` of the result or of its parts."""
-        return ()
 
     def not_read(self, found: Results, task: Task) -> None:
         """Note that the time was spent before this task began."""
@@ -219,28 +165,8 @@ class Kind(Generic[Facts, Results, View]):
         """Say whether the tasks did not find what a start depends on. late: files that the time did not suffice for."""
         return False
 
-    def after_load(self, copy: OpenedCopy, found: Results, loaded: LoadedStore) -> LoadedStore:
-        """Return what load() makes of the store once it has read the files of this kind. loaded: without them."""
-        return loaded
-
     def add_to_recovery(self, copy: OpenedCopy, found: Results, asked: AskedRecovery) -> None:
         """Add what a broker's recovery reads of these files, or choose the recovery of a store that has them."""
-
-    def doubts(self, copy: OpenedCopy, found: Results, recovery: Fold) -> Iterable[Gap]:
-        """Return why nobody can say what a broker does that would start, after its recovery was followed."""
-        return ()
-
-    def read_queues(self, copy: OpenedCopy, found: Results, served: bool) -> Mapping[QueueKey, QueueSummary]:
-        """Return the queues that were read: those from which consumers are served, or the others of a double write."""
-        return {}
-
-    def known_queues(self, copy: OpenedCopy, known: KnownQueues) -> KnownQueues:
-        """Return what is known of all queues, with what this kind knows."""
-        return known
-
-    def holders(self, found: Results) -> Iterable[HoldsFindings]:
-        """Return what the tasks have read and that holds findings. Checks make the other findings of a kind."""
-        return ()
 
     def unchanged(self, copy: OpenedCopy, found: Results, before: EarlierRun, gone: bool) -> bool:
         """Say whether the entries that an earlier run has compared are still there. Added ones do not count.

@@ -21,8 +21,16 @@ from store_io.base.errors import StoreError
 from store_io.base.packed import PackedMap, PackedWhenMany, opened
 from store_io.base.tasks import NotRead, PartlyRead, Task, unpacked
 from store_io.broker.prediction import Needs, Prediction, ScanId
+from store_io.broker.queues.combination import light_expected
 from store_io.broker.recovery import AskedRecovery
 from store_io.kinds.all_kinds import KINDS
+from store_io.kinds.compaction.compaction_kind import COMPACTION
+from store_io.kinds.dledger.ledger_chain import live_ends
+from store_io.kinds.dledger.ledger_kind import LEDGER
+from store_io.kinds.queues.queue_kind import QUEUES
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
+from store_io.kinds.rocksdb_tables.table_kind import TABLES
+from store_io.kinds.unread.unread_kind import UNREAD
 from store_io.log.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.log.scan.stored_runs import KeyTable, RunShelf
@@ -92,7 +100,7 @@ class Collected:
         problems = [part.problem for part in parts if getattr(part, "problem", None)]
         if kind is not None:
             self._gaps.add(problems)
-            self._gaps.add(kind.gaps_of(result))
+            self._gaps.add(LEDGER.gaps_of(result) if kind is LEDGER else ())
             kind.take(self.found[kind.name], result)
         elif isinstance(task, SegmentTask):
             self._gaps.add(problems)
@@ -177,7 +185,7 @@ class StoreRounds:
             edges=found.edges,
             leftovers=found.leftovers,
             found=found.found,
-            log_problem=any(kind.log_problem(found.found[kind.name]) for kind in KINDS),
+            log_problem=found.results(LEDGER).log_problem,
             late=frozenset(found.late),
             unread=tuple(self.unread),
             views=self.views,
@@ -194,9 +202,10 @@ class StoreRounds:
 
     def _by_reading(self, served: bool) -> Mapping[QueueKey, QueueSummary]:
         """Return the summaries of the queues from which consumers are served, or of all others of a double write."""
-        every = (kind.read_queues(self._copy, self.collected.found[kind.name], served) for kind in KINDS)
-        found = [own for own in every if own]
-        return found[0] if len(found) == 1 else {key: summary for own in found for key, summary in own.items()}
+        copy, found = self._copy, self.collected
+        in_files = QUEUES.read_queues(copy, found.results(QUEUES), served)
+        in_rocksdb = ROCKS_QUEUES.read_queues(copy, found.results(ROCKS_QUEUES), served)
+        return {**in_files, **in_rocksdb} if in_files and in_rocksdb else in_files or in_rocksdb
 
     @property
     def unread(self) -> list[MappedFile]:
@@ -204,11 +213,11 @@ class StoreRounds:
         return [f for f in self._copy.segment_files if f.path not in self.collected.by_path]
 
     def _run(self) -> Rounds:
-        request, copy, found = self._request, self._copy, self.collected.found
-        before = [task for kind in KINDS for task in kind.tasks_before_log(request, copy)]
+        request, copy = self._request, self._copy
+        before = [*LEDGER.tasks_before_log(request, copy), *UNREAD.tasks_before_log(request, copy)]
         if before:
             self._take(before, (yield before))
-            self.tasks.live_ends = dict(item for kind in KINDS for item in kind.live_ends(found[kind.name]).items())
+            self.tasks.live_ends = live_ends(self.collected.results(LEDGER).data.values())
         tasks = [task for kind in KINDS for task in kind.first_tasks(request, copy)]
         if self._request.whole:
             tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]
@@ -229,13 +238,9 @@ class StoreRounds:
         if later:
             self._take(later, (yield later))
         del later
-        last = self._second_looks()
+        last = [*TABLES.second_looks(self.evidence(), self.tasks.base)]
         if last:
             self._take(last, (yield last))
-
-    def _second_looks(self) -> list[Task]:
-        evidence = self.evidence()
-        return [task for kind in KINDS for task in kind.second_looks(evidence, self.tasks.base)]
 
     def _fold(self) -> Rounds:
         """Predict, and look again if the answer is not fine enough, until it needs nothing else."""
@@ -272,9 +277,7 @@ class StoreRounds:
             or any(kind.start_is_unknown(copy, found.found[kind.name], found.late) for kind in KINDS)
         ):
             return Needs()
-        loaded = copy.loaded
-        for kind in KINDS:
-            loaded = kind.after_load(copy, found.found[kind.name], loaded)
+        loaded = COMPACTION.after_load(copy, found.results(COMPACTION), copy.loaded)
         firsts = {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges}
         known = self._fold_rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
         asked = AskedRecovery(*known, found.scans, firsts, copy.headers, copy.epochs, copy.marks)
@@ -284,7 +287,7 @@ class StoreRounds:
         try:
             self.prediction = fold.run()
             if self.prediction.starts:  # else it is sure what the broker does
-                doubts = [gap for kind in KINDS for gap in kind.doubts(copy, found.found[kind.name], fold)]
+                doubts = [*ROCKS_QUEUES.doubts(copy, found.results(ROCKS_QUEUES), fold)]
                 if doubts:
                     self.prediction = None
                     self._gaps.add(doubts)
@@ -354,9 +357,9 @@ class StoreRounds:
         if self.views:
             return
         copy, found = self._copy, self.collected
-        known = KnownQueues(self._read_queues, batch_topics=copy.batch_topics, topics=copy.known_topics)
-        for kind in KINDS:
-            known = kind.known_queues(copy, known)
+        served, light = copy[QUEUES].served, light_expected(copy.rules)
+        known = KnownQueues(self._read_queues, served.files, served.folders, copy.batch_topics, copy.known_topics, light)
+        known = ROCKS_QUEUES.known_queues(copy, known)
         damaged = any(self._request.was_damaged(s.path) for s in found.segments)  # then any entry may lead to what is gone there
         in_part = bool(self.unread) and (self._request.quick or not damaged)
         self.views = queue_views(found.segments, known, in_part)

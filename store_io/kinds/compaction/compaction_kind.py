@@ -19,7 +19,7 @@ from store_io.kinds.compaction.sparse_recovery import SparseRecovery, recovered
 from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Cure, Kind, Opening
+from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
 
 Files = list[CompactedFileSummary]
@@ -79,18 +79,13 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
     name = "compaction"
     task_types = (CompactedFileTask,)
     left_out = ((CompactedFileTask, LeftOut.COMPACTED),)
+    nothing_found = list
 
     def open(self, opening: Opening) -> CompactedStore:
         return compacted_queues(opening.tree, opening.rules)
 
-    def cure(self, copy: OpenedCopy, refusal: Refusal) -> Cure | None:
-        return Cure(Advice(Step.SEE_COMPACTED)) if refusal.path.startswith(COMPACTION_FOLDER + "/") else None
-
     def no_repair(self, copy: OpenedCopy) -> Advice | None:
         return Advice(Step.NO_COMPACTED_REPAIR) if compacted_log(copy.listing) else None
-
-    def nothing_found(self) -> Files:
-        return []
 
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         """Yield a task for each file of a compacted log and the entries of that name.

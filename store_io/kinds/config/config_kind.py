@@ -31,7 +31,7 @@ from store_io.kinds.config.offsets_beyond import offsets_beyond
 from store_io.kinds.config.other_forms import OtherForms, other_forms
 from store_io.kinds.config.start_files import StartFiles, refusal_step, start_files
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Cure, Kind, Opening, Refusals
+from store_io.model.kind import Kind, Moment, Opening, Refusals
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, name_of
 from store_io.source.store_dir import StoreListing
@@ -59,6 +59,14 @@ class ConfigFiles:
         return other_forms(self)
 
 
+@dataclass(frozen=True)
+class Cure:
+    """The next step against a refusal, and the value in the files that is at fault, if one is."""
+
+    step: Advice
+    actual: str | None = None
+
+
 class Config(Kind[ConfigFiles, None, ConfigTables]):
     """Topics, groups and offsets: small files, which need no task. The view is what the managers hold after a start's load."""
 
@@ -82,10 +90,10 @@ class Config(Kind[ConfigFiles, None, ConfigTables]):
         return ConfigFiles(source, listing, rules, tables, starting)
 
     def refusals(self, facts: ConfigFiles) -> Refusals:
-        return Refusals(before_load=facts.start_files.refusal, in_start=facts.start_files.late_refusal)
+        return {Moment.BEFORE_LOAD: facts.start_files.refusal, Moment.IN_START: facts.start_files.late_refusal}
 
     def cure(self, copy: OpenedCopy, refusal: Refusal) -> Cure | None:
-        """Return the step against a refusal over a table, over a database, or over a topic that no table names."""
+        """Return the step against a refusal over a table, over a database, or over a topic that no table names; else None."""
         tables, starting = copy[self].tables, copy[self].start_files
         held = next((held for held in tables.held.values() if held.refusal == refusal), None)
         if held is not None:

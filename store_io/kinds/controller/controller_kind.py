@@ -14,7 +14,7 @@ from store_io.kinds.controller.controller_files import FILES, BrokerIdentity, St
 from store_io.kinds.controller.epoch_starts import MOST_STARTS, EpochPlace, EpochStarts, EpochStartsResult, EpochStartsTask
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind, Opening, Refusals
+from store_io.model.kind import Kind, Moment, Opening, Refusals
 from store_io.model.opened_copy import OpenedCopy
 
 
@@ -34,6 +34,7 @@ class Controller(Kind[ControllerFiles, EpochStartsResult, EpochStarts]):
     task_types = (EpochStartsTask,)
     left_out = ((EpochStartsTask, LeftOut.EPOCHS),)
     looks_again = (EpochStartsTask,)
+    nothing_found = EpochStartsResult
 
     def open(self, opening: Opening) -> ControllerFiles:
         rules = opening.rules
@@ -49,10 +50,7 @@ class Controller(Kind[ControllerFiles, EpochStartsResult, EpochStarts]):
         return ControllerFiles(epochs, identity, refused if rules.controller_mode_throws else None)
 
     def refusals(self, facts: ControllerFiles) -> Refusals:
-        return Refusals(before_load=facts.refused_mode, in_start=facts.epochs.refusal)
-
-    def nothing_found(self) -> EpochStartsResult:
-        return EpochStartsResult()
+        return {Moment.BEFORE_LOAD: facts.refused_mode, Moment.IN_START: facts.epochs.refusal}
 
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
         """Return a task that looks up the begins of the newest epochs, if any begins inside of the segments that were read."""

@@ -62,6 +62,7 @@ class DelayLevels(Kind[None, DelayEntries, Delays | None]):
     name = "delays"
     task_types = (DelayEntriesTask,)
     looks_again = (DelayEntriesTask,)
+    nothing_found = DelayEntries
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan collect delayed messages that no delivery has passed."""
@@ -69,9 +70,6 @@ class DelayLevels(Kind[None, DelayEntries, Delays | None]):
             return task
         since = tuple((level - 1, offset) for level, offset in sorted(copy[CONFIG].tables.delay_offsets.items()))
         return replace(task, delays=DelayCollector(since, max(LEAST_RUNS, MOST_RUNS // max(1, len(copy.segment_files)))))
-
-    def nothing_found(self) -> DelayEntries:
-        return DelayEntries()
 
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
         """Yield a task for the stored entries that a start leaves and that are still to be read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 from schemas import dledger_layout as layout
@@ -17,7 +17,6 @@ from store_io.broker.recovery import AskedRecovery
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import ledger_folder, settings_refusal
 from store_io.kinds.dledger.entry_walk import DataTask
-from store_io.kinds.dledger.ledger_chain import live_ends
 from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
 from store_io.kinds.dledger.ledger_refusals import is_group
 from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, DataWalk, LedgerTexts, UnitWalk
@@ -25,7 +24,7 @@ from store_io.kinds.dledger.unit_reader import UnitTask, read_texts
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.facts.named_files import size_finding, unrecognised
-from store_io.model.kind import Kind, Opening, Refusals
+from store_io.model.kind import Kind, Moment, Opening, Refusals
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import name_of
 from store_io.source.store_dir import UNREAD_KINDS
@@ -51,12 +50,18 @@ class LedgerWalks:
     data: dict[str, DataWalk] = field(default_factory=dict)
     units: dict[str, UnitWalk] = field(default_factory=dict)
 
+    @property
+    def log_problem(self) -> bool:
+        """Say whether a file of the log could not be read."""
+        return any(walk.problem for walk in self.data.values())
+
 
 class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
     """A DLedger group: data files, index files and two texts."""
 
     name = "dledger"
     task_types = (DataTask, UnitTask)
+    nothing_found = LedgerWalks
 
     def open(self, opening: Opening) -> LedgerParts:
         ledger, refusal = opening.loaded.ledger, settings_refusal(opening.rules)
@@ -70,24 +75,10 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
             return LedgerParts(index)
 
     def refusals(self, facts: LedgerParts) -> Refusals:
-        return Refusals(by_settings=facts.refusal)
-
-    def name_findings(self, tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
-        """Yield findings on index files that end the process of a node, or its load(). Data files are of the log."""
-        folder = ledger_folder(rules)
-        for entry in tree.children(f"{folder}/{layout.INDEX}") if folder else []:
-            if entry.kind in UNREAD_KINDS:
-                continue
-            if is_folder(entry) or parse_number(name_of(entry.path), 64) is None:
-                yield unrecognised(entry, "not an index file of DLedger: a start ends at it")
-            elif entry.size != layout.INDEX_FILE_BYTES:
-                yield size_finding(Code.LEDGER_INDEX_WRONG_SIZE, entry, layout.INDEX_FILE_BYTES)
+        return {Moment.BY_SETTINGS: facts.refusal}
 
     def no_repair(self, copy: OpenedCopy) -> Advice | None:
         return Advice(Step.NO_LEDGER_REPAIR) if is_group(copy.rules.settings) else None
-
-    def nothing_found(self) -> LedgerWalks:
-        return LedgerWalks()
 
     def tasks_before_log(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         """Yield a task for each data file and index file. A start reads the headers whatever the time."""
@@ -98,9 +89,6 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
         for file in parts.index:
             yield UnitTask(request.store, request.location, file, copy.rules.segment_bytes)
 
-    def live_ends(self, found: LedgerWalks) -> Mapping[str, int]:
-        return live_ends(found.data.values())
-
     def take(self, found: LedgerWalks, result: object) -> None:
         if isinstance(result, DataWalk):
             found.data[result.path] = result
@@ -108,6 +96,7 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
             found.units[result.path] = result
 
     def gaps_of(self, result: object) -> Iterator[Gap]:
+        """Yield why the audit is incomplete after this result of a task, besides its `problem`."""
         if isinstance(result, DataWalk):
             yield from _dropped(result.path, LedgerRows.STRETCHES, result.stretches_dropped)
             yield from _dropped(result.path, LedgerRows.OTHER_UNITS, result.unequal_dropped)
@@ -121,9 +110,6 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
         if asked.loaded.ledger is not None:
             asked.made, asked.epochs = LedgerFold, ()
             asked.more["read"] = LedgerRead(found.data, copy[self].texts)
-
-    def log_problem(self, found: LedgerWalks) -> bool:
-        return any(walk.problem for walk in found.data.values())
 
     def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
         ledger = copy.loaded.ledger
@@ -139,3 +125,15 @@ def _dropped(path: str, rows: LedgerRows, dropped: int) -> Iterator[Gap]:
 
 
 LEDGER = Ledger()
+
+
+def ledger_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
+    """Yield findings on index files that end the process of a node, or its load(). Data files are of the log."""
+    folder = ledger_folder(rules)
+    for entry in tree.children(f"{folder}/{layout.INDEX}") if folder else []:
+        if entry.kind in UNREAD_KINDS:
+            continue
+        if is_folder(entry) or parse_number(name_of(entry.path), 64) is None:
+            yield unrecognised(entry, "not an index file of DLedger: a start ends at it")
+        elif entry.size != layout.INDEX_FILE_BYTES:
+            yield size_finding(Code.LEDGER_INDEX_WRONG_SIZE, entry, layout.INDEX_FILE_BYTES)

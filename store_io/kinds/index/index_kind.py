@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -44,6 +44,7 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
 
     name = "index"
     task_types = (IndexTask,)
+    nothing_found = IndexResults
 
     def open(self, opening: Opening) -> Sequence[MappedFile]:
         """Return the files. Their headers, which recovery asks for, go to `opening.headers`."""
@@ -55,17 +56,6 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             except StoreError as error:
                 opening.gaps.cannot_read(error.gap())
         return files
-
-    def name_findings(self, tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
-        for entry in tree.children(FOLDER):
-            if entry.kind in UNREAD_KINDS:
-                continue
-            if parse_number(name_of(entry.path), 64) is None:
-                yield unrecognised(entry, name_fault(None), skipped=True)
-            elif is_folder(entry):
-                yield unrecognised(entry, "a directory where an index file is expected")
-            elif entry.size != rules.index_file_bytes:
-                yield size_finding(Code.INDEX_FILE_WRONG_SIZE, entry, rules.index_file_bytes)
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan hold messages against all files of the index.
@@ -80,9 +70,6 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             return task
         return replace(task, index=IndexFollower(tuple(_ref(copy, files, number) for number in range(len(files)))))
 
-    def nothing_found(self) -> IndexResults:
-        return IndexResults()
-
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         files = copy[self] if not request.quick else ()
         slots, most = copy.rules.index_slots, copy.rules.index_max
@@ -93,9 +80,6 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             place = request.store, request.location, slots, most, file.path, file.size
             yield IndexTask(*place, newest=newest, unclean=copy.unclean, previous_end=end, not_after=request.not_after)
             before = copy.headers.get(file.path)
-
-    def holders(self, found: IndexResults) -> Iterable[IndexFileSummary]:
-        return found.files.values()
 
     def unchanged(self, copy: OpenedCopy, found: IndexResults, before: EarlierRun, gone: bool) -> bool:
         newest, index = max(before.index, default=""), found.files
@@ -127,6 +111,19 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
 
 
 INDEX = IndexKind()
+
+
+def index_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
+    """Yield findings on names below index/ that no broker makes, and on wrong lengths."""
+    for entry in tree.children(FOLDER):
+        if entry.kind in UNREAD_KINDS:
+            continue
+        if parse_number(name_of(entry.path), 64) is None:
+            yield unrecognised(entry, name_fault(None), skipped=True)
+        elif is_folder(entry):
+            yield unrecognised(entry, "a directory where an index file is expected")
+        elif entry.size != rules.index_file_bytes:
+            yield size_finding(Code.INDEX_FILE_WRONG_SIZE, entry, rules.index_file_bytes)
 
 
 def index_whole(evidence: Evidence) -> bool:

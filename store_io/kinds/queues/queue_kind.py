@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,22 +14,18 @@ from schemas.store_names import BATCH_QUEUES, EXT
 from schemas.store_names import QUEUES as QUEUES_FOLDER
 from store_io.base.packed import FEW, PackedMap, items_of, joined
 from store_io.base.tasks import PackedTask, Task
-from store_io.broker.loading import Tree, numbered_files, queue_folders
+from store_io.broker.loading import numbered_files, queue_folders
 from store_io.broker.queues.combination import light_expected, light_from_rocksdb, reads_rocksdb
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries, QueueState
 from store_io.broker.recovery import AskedRecovery
-from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
-from store_io.kinds.queues.queue_names import topic_names
 from store_io.log.entries.file_entries import read_file_entries
-from store_io.log.entries.queue_store import QueuePaths
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening, rebuilt
 from store_io.model.opened_copy import OpenedCopy
-from store_io.model.queue_views import KnownQueues
 from store_io.source.byte_source import ByteSource
 
 QUEUE_GROUP_BYTES = 64 << 20
@@ -106,6 +102,7 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
 
     name = "queues"
     task_types = (QueueGroup,)
+    nothing_found = QueueResults
 
     def open(self, opening: Opening) -> FileQueues:
         rules, tree = opening.rules, opening.tree
@@ -126,9 +123,6 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
             served = written.without_light()
         return FileQueues(opening.source, served, written, double_write, serves)
 
-    def name_findings(self, tree: Tree, rules: BrokerRules) -> Iterable[Finding]:
-        return topic_names(tree, rules) if not rules.rocksdb_queues else ()
-
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan look up each message's entries in files."""
         has_extensions = copy.tree.is_folder(EXT)
@@ -143,12 +137,6 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
             ext_files=PackedMap.of(((key, files) for key, files in extensions if files), weigh=len),
             lmq=light_expected(copy.rules),
         )
-
-    def queue_paths(self, copy: OpenedCopy, paths: QueuePaths) -> QueuePaths:
-        return replace(paths, queues=copy[self].served.files)
-
-    def nothing_found(self) -> QueueResults:
-        return QueueResults()
 
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         """Yield tasks for all queues in files, also for those beside queues in RocksDB."""
@@ -169,17 +157,11 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
         asked.queue_summaries, asked.disk = found.summaries, copy[self].entries
 
     def read_queues(self, copy: OpenedCopy, found: QueueResults, served: bool) -> Mapping[QueueKey, QueueSummary]:
+        """Return the queues that were read: those from which consumers are served, or the others of a double write."""
         own, every = copy[self].served.folders, copy[self].written.folders
         if not own or own is every:
             return found.summaries if served is bool(own) else {}
         return {key: summary for key, summary in found.summaries.items() if (key in own) is served}
-
-    def known_queues(self, copy: OpenedCopy, known: KnownQueues) -> KnownQueues:
-        served = copy[self].served
-        return replace(known, files=served.files, folders=served.folders, lmq_expected=light_expected(copy.rules))
-
-    def holders(self, found: QueueResults) -> Iterable[QueueSummary]:
-        return found.summaries.values()
 
     def unchanged(self, copy: OpenedCopy, found: QueueResults, before: EarlierRun, gone: bool) -> bool:
         queues = found.summaries

@@ -16,8 +16,10 @@ from store_io.source.store_dir import UNREAD_KINDS
 
 
 def topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
-    """Return the findings on all folders of topics. For queues in files."""
+    """Return the findings on all folders of topics; none if queues are in RocksDB alone."""
     found: list[Finding] = []
+    if rules.rocksdb_queues:
+        return found
     for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
         if is_database([name_of(entry.path) for entry in tree.children(kind)]) and not rules.value("rocksdbCQDoubleWriteEnable"):
             message = "a database of queues in RocksDB, which a broker with queues in files leaves alone"

@@ -31,12 +31,11 @@ from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask
 from store_io.kinds.rocksdb_queues.queue_table import KnownEnds, QueueTable, queue_table
 from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
-from store_io.log.entries.queue_store import QueuePaths
 from store_io.log.entries.stored_entries import EntryReader, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind, Opening, Refusals, rebuilt
+from store_io.model.kind import Kind, Moment, Opening, Refusals, rebuilt
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import KnownQueues
 from store_io.rocksdb.database import NO_DATABASE
@@ -74,13 +73,13 @@ class QueueDatabase:
 
     table: the ends of the queues; None if the broker keeps no queue there, or if a double write is not modelled.
     serves: the queues that consumers are served from there; all others of a double write are read in files.
-    reasons: why a broker does not start.
+    refusals: why a broker does not start.
     """
 
     source: ByteSource
     table: QueueTable | None = None
     serves: Serves = Serves.NONE
-    reasons: Refusals = field(default_factory=Refusals)
+    refusals: Refusals = field(default_factory=dict)
 
     @property
     def served_table(self) -> QueueTable | None:
@@ -105,24 +104,25 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
     task_types = (KeyRangeTask, TwinTask)
     left_out = ((TwinTask, LeftOut.DOUBLE_WRITE),)
     looks_again = (TwinTask,)
+    nothing_found = RocksQueueResults
 
     def open(self, opening: Opening) -> QueueDatabase:
         rules, double_write = opening.rules, opening[QUEUES].double_write
-        reasons = Refusals()
+        refusals: dict[Moment, Refusal | None] = {}
         if rules.combined_queues:
-            reasons = Refusals(by_settings=combination_refusal(rules), at_last=late_combination_refusal(rules))
+            refusals = {Moment.BY_SETTINGS: combination_refusal(rules), Moment.AT_LAST: late_combination_refusal(rules)}
         if not (rules.rocksdb_queues or double_write):
-            return QueueDatabase(opening.source, reasons=reasons)
+            return QueueDatabase(opening.source, refusals=refusals)
         table = queue_table(opening.source, opening.tree, rules)
         if table.unread:
             opening.gaps.cannot_read(table.unread)
         opening.unmodelled += _unmodelled(table, opening.loaded, rules)
-        reasons = replace(reasons, in_load=folder_refusal(opening.tree, rules), after_files=_mark_refusal(table))
+        refusals |= {Moment.IN_LOAD: folder_refusal(opening.tree, rules), Moment.AFTER_FILES: _mark_refusal(table)}
         light = Serves.LIGHT if light_from_rocksdb(rules) else Serves.NONE
-        return QueueDatabase(opening.source, table, Serves.ALL if reads_rocksdb(rules) else light, reasons)
+        return QueueDatabase(opening.source, table, Serves.ALL if reads_rocksdb(rules) else light, refusals)
 
     def refusals(self, facts: QueueDatabase) -> Refusals:
-        return facts.reasons
+        return facts.refusals
 
     def no_repair(self, copy: OpenedCopy) -> Advice | None:
         beside = _beside_double_write(copy)
@@ -137,13 +137,6 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
         if copy[self].serves == Serves.LIGHT:
             stored = frozenset(key for key in stored if key[0].startswith(LMQ_PREFIX))
         return replace(task, database=table.database, stored_queues=stored)
-
-    def queue_paths(self, copy: OpenedCopy, paths: QueuePaths) -> QueuePaths:
-        table = copy[self].served_table
-        return paths if table is None else replace(paths, database=table.database, stored=frozenset(table.ends.maxima))
-
-    def nothing_found(self) -> RocksQueueResults:
-        return RocksQueueResults()
 
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         """Yield tasks that together read every entry of the database, each about as many.
@@ -236,19 +229,18 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
             yield recovery.undecided
 
     def read_queues(self, copy: OpenedCopy, found: RocksQueueResults, served: bool) -> Mapping[QueueKey, QueueSummary]:
+        """Return the queues that were read, as the kind of queues in files does."""
         if copy[self].serves != Serves.LIGHT:
             return found.summaries if served is (copy[self].serves == Serves.ALL) else {}
         return {key: summary for key, summary in found.summaries.items() if key[0].startswith(LMQ_PREFIX) is served}
 
     def known_queues(self, copy: OpenedCopy, known: KnownQueues) -> KnownQueues:
+        """Return what is known of all queues, with the database from which consumers are served."""
         table = copy[self].table
         if table is None or copy[self].serves == Serves.NONE:
             return known
         folder = table.database.folder
         return replace(known, database=folder) if copy[self].serves == Serves.ALL else replace(known, light_database=folder)
-
-    def holders(self, found: RocksQueueResults) -> Iterable[QueueSummary]:
-        return found.summaries.values()
 
     def unchanged(self, copy: OpenedCopy, found: RocksQueueResults, before: EarlierRun, gone: bool) -> bool:
         """Return False if consumers are served from RocksDB: no digest says whether a database still holds the same entries."""

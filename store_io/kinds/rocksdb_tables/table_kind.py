@@ -66,6 +66,7 @@ class RocksTables(Kind[TableFiles, TableResults, Tables]):
 
     name = "rocksdb_tables"
     task_types = (LogTableTask, IndexTableTask, TransactionTableTask, IndexLookTask)
+    nothing_found = TableResults
 
     def open(self, opening: Opening) -> TableFiles:
         rules, source = opening.rules, opening.source
@@ -80,9 +81,6 @@ class RocksTables(Kind[TableFiles, TableResults, Tables]):
         of_timers = timers.table.unnamed if timers is not None and timers.table is not None else ()
         database = find_database(source.list_tree(FOLDER), FOLDER) if keeps_other_tables(rules) else NO_DATABASE
         return TableFiles(tables_in_use(rules, database), stored.unnamed or of_timers)
-
-    def nothing_found(self) -> TableResults:
-        return TableResults()
 
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
         """Yield tasks that read index and transactions in RocksDB, and the messages for both. None if neither is in use."""

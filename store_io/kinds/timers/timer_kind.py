@@ -22,7 +22,7 @@ from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView, timer_view
 from store_io.log.scan.segment_scan import SegmentTask, part_scan
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind, Opening, Refusals
+from store_io.model.kind import Kind, Moment, Opening, Refusals
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.start_moment import start_moment
 
@@ -62,6 +62,7 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
 
     name = "timers"
     task_types = (TimerTask, TimerEntriesTask, TimerPartTask)
+    nothing_found = TimerResults
 
     def open(self, opening: Opening) -> TimerStore:
         parts, idle = timer_parts(opening.source, opening.listing, opening.tree, opening.rules), not opening.rules.timers
@@ -73,7 +74,7 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
 
     def refusals(self, facts: TimerStore) -> Refusals:
         parts = facts.in_use
-        return Refusals(before_load=parts.refusal, after_recovery=parts.late_refusal) if parts is not None else Refusals()
+        return {Moment.BEFORE_LOAD: parts.refusal, Moment.AFTER_RECOVERY: parts.late_refusal} if parts is not None else {}
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan collect timer messages, if there is anything to hold them against."""
@@ -83,9 +84,6 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
         if not (parts.files or parts.table is not None or TIMER_QUEUE in copy[QUEUES].served.folders):
             return task
         return replace(task, timers=TimerCollector(max(1, MAX_TIMERS // max(1, len(copy.segment_files)))))
-
-    def nothing_found(self) -> TimerResults:
-        return TimerResults()
 
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         parts, late = copy[self].parts, request.not_after

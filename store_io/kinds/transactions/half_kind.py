@@ -58,9 +58,7 @@ class HalfMessages(Kind[None, HalfResults, "HalfQueues | None"]):
 
     name = "transactions"
     task_types = (HalfTask,)
-
-    def nothing_found(self) -> HalfResults:
-        return HalfResults()
+    nothing_found = HalfResults
 
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
         """Return a task for each segment with messages that the check looks at, if these can be held."""

@@ -35,6 +35,7 @@ class UnreadLogs(Kind[tuple[UnreadLog, ...], UnreadFound, UnreadFound]):
 
     name = "unread"
     task_types = (UnreadWalkTask, UnreadCountTask)
+    nothing_found = UnreadFound
 
     def open(self, opening: Opening) -> tuple[UnreadLog, ...]:
         return tuple(unread_logs(opening.tree, opening.rules))
@@ -45,9 +46,6 @@ class UnreadLogs(Kind[tuple[UnreadLog, ...], UnreadFound, UnreadFound]):
         A log beside that of this node may hold the same messages, and a repair copies it as it is.
         """
         return next((Advice(Step.READ_WITH_LINES, (log.folder, *log.needs)) for log in copy[self] if not log.own), None)
-
-    def nothing_found(self) -> UnreadFound:
-        return UnreadFound()
 
     def tasks_before_log(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         for log in copy[self] if not request.quick else ():
