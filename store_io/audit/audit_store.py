@@ -19,7 +19,7 @@ from store_io.audit.open_copy import open_copy
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.base.failed_reads import failed_reads
-from store_io.base.packed import GrowingList
+from store_io.base.packed import PackedList
 from store_io.base.tasks import HERE, Task, Workers
 from store_io.broker.prediction import Prediction, ScanId
 from store_io.broker.releases import BrokerRules
@@ -76,7 +76,7 @@ class StoreAudit:
     """One store's audit as a machine that asks for tasks. After the last round `outcome()` has everything."""
 
     request: AuditRequest
-    findings: GrowingList[Finding] = field(default_factory=GrowingList)
+    findings: PackedList[Finding] = field(default_factory=PackedList)
     failed: bool = False
     first: list[Task] = field(default_factory=list)  # the first round, for a runner of many stores
     furthest: FurthestRun | None = None  # of earlier audits; known once the store was read

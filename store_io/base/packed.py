@@ -117,7 +117,10 @@ def opened(result: Any) -> Any:
 
 
 class ByPlace(Sequence[V]):
-    """A sequence that has its values one by one. `_at` gives the value at a place, 0 to its length less one."""
+    """A sequence that has its values one by one, and is equal to each sequence with equal values, of whatever kind.
+
+    `_at` gives the value at a place, 0 to its length less one.
+    """
 
     def _at(self, place: int) -> V:
         raise NotImplementedError
@@ -135,10 +138,6 @@ class ByPlace(Sequence[V]):
             raise IndexError(place)
         return self._at(place)
 
-
-class _EqualByValues(ByPlace[V]):
-    """One that is equal to each sequence with equal values, of whatever kind."""
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, (str, bytes)) or len(other) != len(self):
             return False
@@ -147,40 +146,46 @@ class _EqualByValues(ByPlace[V]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class PackedList(_EqualByValues[V]):
-    """A list that can be read from its start to its end with one part open; it grows by parts.
+class PackedList(ByPlace[V]):
+    """A list that can be read from its start to its end with one part open. Values must not be changed any more.
 
-    Reading by place is slower.
+    It grows at its end, where up to `FEW` values are plain. Reading by place is slower.
     """
 
     def __init__(self, values: Iterable[V] = (), weigh: Callable[[V], int] | None = None):
-        """weigh: as `packed` has it."""
+        """Pack these values, even few. weigh: as `packed` has it."""
         self._parts: list[Part] = []
         self._starts: list[int] = []  # of each part, the place of its first value
-        self._count = 0
+        self._packed = 0
+        self._newest: list[V] = []
         self._last: tuple[int, list[V]] = (-1, [])  # the part that was read last, by place
-        self.extend(values, weigh)
+        self._pack(values, weigh)
 
-    def extend(self, values: Iterable[V], weigh: Callable[[V], int] | None = None) -> None:
-        """Add values in parts of their own."""
+    def _pack(self, values: Iterable[V], weigh: Callable[[V], int] | None = None) -> None:
         for part, _ in in_parts(values, _TOGETHER, weigh, _INSIDE):
             self._parts.append(_pack(part))
-            self._starts.append(self._count)
-            self._count += len(part)
+            self._starts.append(self._packed)
+            self._packed += len(part)
 
-    @property
-    def parts(self) -> tuple[bytes, ...]:
-        """Return compressed pickles of lists, in order."""
-        return tuple(map(bytes_of, self._parts))
+    def __iadd__(self, values: Iterable[V]) -> PackedList[V]:
+        for value in values:
+            self._newest.append(value)
+            if len(self._newest) > FEW:
+                self._pack(self._newest)
+                self._newest = []
+        return self
 
     def __len__(self) -> int:
-        return self._count
+        return self._packed + len(self._newest)
 
     def __iter__(self) -> Iterator[V]:
         for part in self._parts:
             yield from _unpack(part)
+        yield from self._newest
 
     def _at(self, place: int) -> V:
+        if place >= self._packed:
+            return self._newest[place - self._packed]
         number = bisect_right(self._starts, place) - 1
         if self._last[0] != number:
             self._last = number, _unpack(self._parts[number])
@@ -192,7 +197,7 @@ def mapped(values: Sequence[T], make: Callable[[T], V]) -> Sequence[V]:
     return _Mapped(values, make) if isinstance(values, ByPlace) else [make(value) for value in values]
 
 
-class _Mapped(_EqualByValues[V]):
+class _Mapped(ByPlace[V]):
     def __init__(self, values: Sequence[Any], make: Callable[[Any], V]):
         self._values, self._make = values, make
 
@@ -204,39 +209,6 @@ class _Mapped(_EqualByValues[V]):
 
     def _at(self, place: int) -> V:
         return self._make(self._values[place])
-
-
-class GrowingList(_EqualByValues[V]):
-    """A list that grows at its end: plain up to `FEW` values, then packed but for the newest ones.
-
-    Values must not be changed any more.
-    """
-
-    def __init__(self, values: Iterable[V] = ()):
-        self._packed: PackedList[V] = PackedList()
-        self._newest: list[V] = []
-        self.extend(values)
-
-    def extend(self, values: Iterable[V]) -> None:
-        for value in values:
-            self._newest.append(value)
-            if len(self._newest) > FEW:
-                self._packed.extend(self._newest)
-                self._newest = []
-
-    def __iadd__(self, values: Iterable[V]) -> GrowingList[V]:
-        self.extend(values)
-        return self
-
-    def __len__(self) -> int:
-        return len(self._packed) + len(self._newest)
-
-    def __iter__(self) -> Iterator[V]:
-        return chain(self._packed, self._newest)
-
-    def _at(self, place: int) -> V:
-        newest = place - len(self._packed)
-        return self._newest[newest] if newest >= 0 else self._packed[place]
 
 
 class PackedWhenMany(Generic[V]):

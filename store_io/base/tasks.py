@@ -38,6 +38,24 @@ class Task(Protocol):
     def run(self) -> Any: ...
 
 
+class OfScan:
+    """A task that reads one segment, as its `scan` does."""
+
+    scan: Any
+
+    @property
+    def store(self) -> int:
+        return int(self.scan.store)
+
+    @property
+    def bytes_to_read(self) -> int:
+        return int(self.scan.size)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.scan.path,)
+
+
 @dataclass(frozen=True, eq=False)
 class PackedTask:
     """A large task in little memory, until it runs. Once pickled it is the task itself."""

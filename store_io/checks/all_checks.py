@@ -12,7 +12,7 @@ from itertools import chain
 
 from schemas.finding_codes import Code
 from schemas.rows import Finding, IndexFileSummary, QueueSummary
-from store_io.base.packed import GrowingList
+from store_io.base.packed import PackedList
 from store_io.checks.disputed import disputed
 from store_io.checks.emptied import empty_findings
 from store_io.checks.file_names import file_names
@@ -86,9 +86,9 @@ REST: tuple[Check, ...] = (
 )
 
 
-def run_checks(evidence: Evidence) -> GrowingList[Finding]:
+def run_checks(evidence: Evidence) -> PackedList[Finding]:
     """Return the findings on the copy, whatever a start would do with it."""
-    found: GrowingList[Finding] = GrowingList()
+    found: PackedList[Finding] = PackedList()
     for check in COMPARED:
         found += check(evidence)
     found = without_echoes(evidence, found)

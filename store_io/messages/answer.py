@@ -18,7 +18,7 @@ import pyarrow as pa
 from schemas.advice import Gap
 from schemas.sources import BODY_COLUMNS
 from store_io.base.errors import StoreError, Unreadable
-from store_io.base.tasks import HERE, PartlyRead, Workers
+from store_io.base.tasks import HERE, OfScan, PartlyRead, Workers
 from store_io.messages.choice.by_pieces import ScanPart
 from store_io.messages.choice.by_queues import QueueChoice, choose_by_queues
 from store_io.messages.message_filter import Contents
@@ -210,21 +210,13 @@ def waves(tasks: Sequence[_T], at_once: int, most: int | None = None) -> Iterato
 
 
 @dataclass(frozen=True)
-class _SegmentTask:
+class _SegmentTask(OfScan):
     """A look for messages in one segment. Picklable."""
 
     scan: MessageScan
     contents: Contents
     store = 0
     not_after = 0.0
-
-    @property
-    def bytes_to_read(self) -> int:
-        return self.scan.size
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return (self.scan.path,)
 
 
 class SearchResult(NamedTuple):

@@ -11,7 +11,7 @@ from schemas.rows import EarlierRun, Finding, IndexFileSummary, MappedFile, Plan
 from schemas.store_names import INDEX as FOLDER
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
-from store_io.base.packed import GrowingList, PackedWhenMany
+from store_io.base.packed import PackedList, PackedWhenMany
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import Tree, is_folder
@@ -131,7 +131,7 @@ def index_whole(evidence: Evidence) -> bool:
     return evidence.whole_below(FOLDER) and not any(summary.problem for summary in evidence[INDEX].values())
 
 
-def without_echoes(evidence: Evidence, findings: GrowingList[Finding]) -> GrowingList[Finding]:
+def without_echoes(evidence: Evidence, findings: PackedList[Finding]) -> PackedList[Finding]:
     """Leave out findings on an index file's header if the comparison with messages blames an entry for the same fault."""
     blamed = {finding.file for finding in findings if finding.code == Code.INDEX_HEADER_WRONG}  # only of these anything may go
     by_file: dict[str, list[Finding]] = {path: [] for path in evidence[INDEX] if path in blamed}
@@ -143,7 +143,7 @@ def without_echoes(evidence: Evidence, findings: GrowingList[Finding]) -> Growin
         left = without_header_echoes(own, evidence[INDEX][path], evidence.copy.rules.index_slots)
         if len(left) != len(own):
             kept[path] = left
-    return GrowingList(chain((f for f in findings if f.file not in kept), *kept.values())) if kept else findings
+    return PackedList(chain((f for f in findings if f.file not in kept), *kept.values())) if kept else findings
 
 
 def _ref(copy: OpenedCopy, files: Sequence[MappedFile], number: int) -> IndexFileRef:

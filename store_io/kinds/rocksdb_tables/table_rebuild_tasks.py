@@ -16,6 +16,7 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import among
+from store_io.base.tasks import OfScan
 from store_io.kinds.rocksdb_tables.half_messages import told_by
 from store_io.kinds.rocksdb_tables.index_fingerprints import index_entries, indexed_messages
 from store_io.kinds.rocksdb_tables.transaction_table import is_sound
@@ -44,7 +45,7 @@ PIECE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
-class SpoolTask:
+class SpoolTask(OfScan):
     """One segment.
 
     path: the file, which is there and empty.
@@ -63,14 +64,6 @@ class SpoolTask:
 
     store: int = 0
     not_after: float = 0
-
-    @property
-    def bytes_to_read(self) -> int:
-        return self.scan.size
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return self.scan.paths
 
     def run(self) -> int:
         """Write it: how many bytes. Raises StoreError."""

@@ -14,6 +14,7 @@ from schemas.advice import Gap
 from schemas.rocksdb_layout import HOUR_MS
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import Prints, Stretches
+from store_io.base.tasks import OfScan
 from store_io.kinds.rocksdb_tables.half_messages import NO_HALVES, HalfMessages
 from store_io.kinds.rocksdb_tables.hour_spans import AbsentHours, HourSpans, hour_spans
 from store_io.kinds.rocksdb_tables.index_fingerprints import IndexPrints, index_entries, indexed_messages
@@ -58,7 +59,7 @@ class LogTable:
 
 
 @dataclass(frozen=True)
-class LogTableTask:
+class LogTableTask(OfScan):
     """A task over one segment.
 
     index: its entries are wanted.
@@ -70,18 +71,6 @@ class LogTableTask:
     index: bool
     most_halves: int | None
     not_after: float = 0
-
-    @property
-    def store(self) -> int:
-        return self.scan.store
-
-    @property
-    def bytes_to_read(self) -> int:
-        return self.scan.size
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return (self.scan.path,)
 
     def run(self) -> LogTable:
         halves = HalfMessages(self.most_halves) if self.most_halves is not None else None

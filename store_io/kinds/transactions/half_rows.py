@@ -15,6 +15,7 @@ from schemas.commitlog_layout import HALF_TOPIC, OPERATION_TOPIC
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import decode_utf8, parse_number, split_dropping_tail
+from store_io.base.tasks import OfScan
 from store_io.broker.message_verdict import parse_properties
 from store_io.log.scan.batch_items import part_of
 from store_io.log.scan.dataset_rows import ScannedRows
@@ -86,7 +87,7 @@ class HalfRows:
 
 
 @dataclass(frozen=True)
-class HalfTask:
+class HalfTask(OfScan):
     """The task that collects the rows of one segment, at most so many of each queue. parts: how many tasks there are."""
 
     scan: SegmentTask
@@ -94,18 +95,6 @@ class HalfTask:
     most: int
     parts: int
     not_after: float = 0
-
-    @property
-    def store(self) -> int:
-        return self.scan.store
-
-    @property
-    def bytes_to_read(self) -> int:
-        return self.scan.size
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return (self.scan.path,)
 
     def run(self) -> HalfRows:
         sink = _Sink(self.stretch, self.most)

@@ -14,6 +14,7 @@ import numpy as np
 from schemas.advice import Gap
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
+from store_io.base.tasks import OfScan
 from store_io.kinds.dledger.entry_walk import DataTask, headers_of
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import ByteSource, open_source
@@ -38,24 +39,12 @@ class UnreadCount:
 
 
 @dataclass(frozen=True)
-class UnreadCountTask:
+class UnreadCountTask(OfScan):
     """One file to count. Picklable. own: the data file of the log that a start reads with the same name; None without one."""
 
     scan: SegmentTask
     own: MappedFile | None = None
     not_after: float = 0
-
-    @property
-    def store(self) -> int:
-        return self.scan.store
-
-    @property
-    def bytes_to_read(self) -> int:
-        return self.scan.bytes_to_read
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return (self.scan.path,)
 
     def run(self) -> UnreadCount:
         """Return the count. Never raises over bytes; a file that cannot be read gives `problem`."""

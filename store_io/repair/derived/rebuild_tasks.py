@@ -18,6 +18,7 @@ import numpy as np
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.base.errors import StoreChanged, StoreError
+from store_io.base.tasks import OfScan
 from store_io.log.entries.index_entries import entry_position
 from store_io.log.records.segment_items import KIND_BATCH
 from store_io.log.scan.dataset_rows import ScannedRows
@@ -84,7 +85,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class BuildTask:
+class BuildTask(OfScan):
     """The entries of one segment's messages.
 
     queues: those in files.
@@ -103,14 +104,6 @@ class BuildTask:
 
     store: int = 0
     not_after: float = 0
-
-    @property
-    def bytes_to_read(self) -> int:
-        return self.scan.size
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return self.scan.paths
 
     def run(self) -> Built:
         """Write them. Raises StoreError."""

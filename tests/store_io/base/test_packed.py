@@ -10,7 +10,6 @@ import pytest
 from jobs.report.files.json_text import document
 from store_io.base import packed as subject
 from store_io.base.packed import (
-    GrowingList,
     PackedList,
     PackedMap,
     PackedValue,
@@ -48,7 +47,8 @@ def test_a_packed_list_is_read_by_place() -> None:
 @pytest.mark.parametrize("count", [0, 100, 101, 102, 3000])
 def test_a_list_that_grows_is_packed_once_it_is_long(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "FEW", 100)
-    made: GrowingList[dict[str, Any]] = GrowingList(ROWS[: count // 2])
+    made: PackedList[dict[str, Any]] = PackedList()
+    made += ROWS[: count // 2]
     made += iter(ROWS[count // 2 : count])
     assert made == ROWS[:count] and [*made] == ROWS[:count] and len(made) == count and bool(made) == bool(count)
     assert made[count // 3 :] == ROWS[count // 3 : count] and made[5:1:-2] == ROWS[:count][5:1:-2]
@@ -155,7 +155,7 @@ def test_what_holds_much_is_packed_where_it_is_few(monkeypatch: pytest.MonkeyPat
     assert (
         isinstance(made, PackedList) and made == rows and [made[n] for n in (29, 0, 17, -2)] == [rows[n] for n in (29, 0, 17, 28)]
     )
-    assert len(made.parts) > 10 and isinstance(packed(rows[:14], weight_of_row), list)
+    assert len(made._parts) > 10 and isinstance(packed(rows[:14], weight_of_row), list)
     found = PackedMap.of(((row["topic"], row["files"]) for row in rows[10:]), weigh=len)
     assert found.packs and dict(found) == {row["topic"]: row["files"] for row in rows[10:]}
     assert max(len(part) for part in found.parts()) <= 2

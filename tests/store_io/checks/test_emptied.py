@@ -12,7 +12,7 @@ import pytest
 from jobs.report.files.result_files import result_json
 from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.base.packed import GrowingList
+from store_io.base.packed import PackedList
 from store_io.checks.emptied import Begins, shrunk_findings
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.plan_writer import audit_plan
@@ -187,7 +187,7 @@ def test_an_end_that_goes_back_is_a_loss(tmp_path: Path) -> None:
         assert (finding.code, finding.severity, finding.file) == ("commitlog_shrunk", "", "commitlog")
         assert "run r1" in finding.message and f"saw 60 messages, up to physical offset {before.log_end:,}" in finding.message
     audit = audited(store)
-    audit.furthest, audit.findings = before, GrowingList([*audit.findings, finding])
+    audit.furthest, audit.findings = before, PackedList([*audit.findings, finding])
     outcome = audit.outcome()
     assert outcome.exit_code == 20 and outcome.verdict.endswith(finding.message)
 

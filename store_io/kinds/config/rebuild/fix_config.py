@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from store_io.base.errors import StoreError
+from store_io.base.tasks import OfScan
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.rebuild.config_changes import ConfigChange, config_changes, levels_without_offset
 from store_io.messages.message_filter import EVERY_MESSAGE, MessageFilter
@@ -55,7 +56,7 @@ _COLUMNS = ("topic", *DelayedMessage._fields)
 
 
 @dataclass(frozen=True)
-class DelayedMessagesTask:
+class DelayedMessagesTask(OfScan):
     """Messages of one segment in the log's order, the last `MOST` of them. Picklable.
 
     born: delayed messages with one of these born times; None: copies of delayed ones.
@@ -65,14 +66,6 @@ class DelayedMessagesTask:
     born: frozenset[int] | None = None
     store: int = 0
     not_after: float = 0
-
-    @property
-    def bytes_to_read(self) -> int:
-        return self.scan.size
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return (self.scan.path,)
 
     def run(self) -> list[DelayedMessage]:
         found: list[DelayedMessage] = []
