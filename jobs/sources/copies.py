@@ -32,6 +32,7 @@ from jobs.sources.message_source import MessagesSource
 from schemas.sources import LOST, STORE
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
+from store_io.source.byte_source import shown
 
 FORMATS = ("parquet", "delta")
 SORTED = ("topic", "store_time_ms", "store_time")
@@ -80,6 +81,8 @@ def make_copy(spark: SparkSession, source: MessagesSource, place: str, form: str
     if _is_there(spark, place):
         _check_same(place, made)
     else:
+        if is_uri(place):
+            _check_writable(place)
         _write(spark, source, place, form, order, made)
     if made is None:
         say([f"{place}: a copy of several stores, or with what is lost, is read by its own name alone"])
@@ -132,8 +135,24 @@ def _is_there(spark: SparkSession, place: str) -> bool:
         jvm: Any = spark.sparkContext._jvm
     except Exception:  # Spark Connect has no context
         return _made_of(place) is not None
-    path = jvm.org.apache.hadoop.fs.Path(place)
-    return bool(path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).exists(path))
+    try:
+        path = jvm.org.apache.hadoop.fs.Path(place)
+        return bool(path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).exists(path))
+    except Exception as problem:
+        raise UsageError(f"the copy {shown(place)!r}: Spark reads nothing there: {reason(problem)}") from None
+
+
+def _check_writable(place: str) -> None:
+    """Raise UsageError if nothing can be written at that address. The tasks write with pyarrow and clients of S3 and HDFS."""
+    above, _, name = place.rstrip("/").rpartition("/")
+    try:
+        remote_files(above).try_to_write(name)
+    except (OSError, ValueError, StoreError, pa.ArrowException) as problem:
+        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        raise UsageError(
+            f"the copy {shown(place)!r}: tasks cannot write there ({why.splitlines()[0]}); they write to folders of their"
+            " machine, such as a mount, to s3://BUCKET/ and to hdfs://HOST:PORT/"
+        ) from None
 
 
 def _check_same(place: str, made: _Copy | None) -> None:

@@ -18,7 +18,7 @@ from jobs.sources.conditions import as_text
 from jobs.sources.copies import from_copy, make_copy
 from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSource
 from jobs.sources.group_sources import OffsetsSource, TransactionsSource
-from jobs.sources.in_tasks import Fold, over_parts
+from jobs.sources.in_tasks import Fold, cores_of, over_parts
 from jobs.sources.message_source import MessagesSource
 from jobs.sources.plain_where import plain_conditions, rows_that_meet
 from jobs.sources.store_source import CONDITIONS, StoreSource
@@ -52,11 +52,12 @@ def register(spark: SparkSession) -> None:
 
 def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSource]:
     """Return the source for a session of so many cores: Spark plans it in a process that cannot ask the session."""
-    try:
-        cores = spark.sparkContext.defaultParallelism
-    except Exception:  # Spark Connect has no context
-        return source
-    return type(source.__name__, (source,), {"cores": cores, "__module__": source.__module__, "__doc__": source.__doc__})
+    cores = cores_of(spark)
+    return (
+        source
+        if cores is None
+        else type(source.__name__, (source,), {"cores": cores, "__module__": source.__module__, "__doc__": source.__doc__})
+    )
 
 
 def read(

@@ -12,12 +12,21 @@ from jobs.sources.store_source import StoreSource
 Fold = Callable[[int, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
+def cores_of(spark: SparkSession) -> int | None:
+    """Return on how many cores tasks of this session run, those of executors elsewhere too; None if it cannot say."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # Spark Connect has no context
+        return None
+
+
 def over_parts(spark: SparkSession, source: StoreSource, fold: Fold, schema: str) -> DataFrame:
     """Return what `fold` makes of each part of the source, in tasks. The store is opened here, which may raise StoreError.
 
     fold: takes the part's number and its batches. Picklable.
     schema: of what it makes, as Spark reads it.
     """
+    source.cores = cores_of(spark)
     reader = source.reader(source.schema())
     parts = list(reader.partitions())
 

@@ -38,7 +38,6 @@ class MessagesSource(StoreSource):
     source = "messages"
     own_options = _OPTIONS
     by_release = True  # 4.9.0 and before read properties in another way
-    cores: int | None = None  # of the session that it is registered in; None: not known
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)

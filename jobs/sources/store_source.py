@@ -57,6 +57,7 @@ class StoreSource(DataSource):
     source = ""
     own_options: frozenset[str] = frozenset()
     by_release = False  # whether its rows depend on the release
+    cores: int | None = None  # on which tasks of the session run; None: not known
     finds_notes = False  # whether its readers find more to say in the store
     # The releases of PySpark to which a reader with `pushFilters` may be shown. 4.2 is not among them: all scans of a
     # frame or view share what one scan's conditions made of the reader (PythonScanBuilder.pushFilters calls

@@ -36,6 +36,7 @@ from jobs.sources.message_source import MessagesSource
 from jobs.sources.store_source import StoreSource
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
+from store_io.messages import question
 from store_io.messages.choice import by_pieces
 from tests.store_io.messages.test_message_rows import odd_store, plain, rows_of
 from tests.support.answers.lost_messages import damaged_store
@@ -488,6 +489,27 @@ def test_a_copy_of_messages_is_taken_from_then_on(
 
 
 @spark_test
+@pytest.mark.parametrize("place", ["dbfs:/copies/a", "s3://nobody/copies/a", "viewfs://cluster/copies/a"])
+def test_a_copy_at_a_place_that_spark_does_not_reach_is_refused_before_any_work(
+    spark: SparkSession, real: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setattr(copies, "_write", None)
+    with pytest.raises(UsageError, match=f"the copy '{place}': Spark reads nothing there: "):
+        sources.keep(spark, real[0], place, columns="topic", release="5.3.3")
+
+
+@spark_test
+def test_tasks_of_copies_and_traffic_are_for_the_sessions_cores(
+    spark: SparkSession, real: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(question, "written_bytes", lambda _, files, cores: asked.append(cores) or [file.size for file in files])
+    sources.traffic(spark, real[0], release="5.3.3")
+    assert asked == [spark.sparkContext.defaultParallelism] == [2]
+
+
+@spark_test
 def test_a_copy_that_fails_is_not_there(
     spark: SparkSession, real: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -505,6 +527,9 @@ def test_a_copy_that_fails_is_not_there(
         ({"place": "{store}/copy"}, "inside"),
         ({"place": "{store}/../there"}, "is there already"),
         ({"sort": ["keys"]}, "sort 'keys': the columns of the copy are topic, tags"),
+        ({"place": "dbfs:/copies/a"}, r"the copy 'dbfs:/copies/a': tasks cannot write there \(.*\); they write to folders of"),
+        ({"place": "viewfs://cluster/copies/a"}, r"'viewfs://cluster/copies/a': tasks cannot write there \(.*hdfs"),
+        ({"place": "hdfs://127.0.0.1:9/copies/a"}, r"'hdfs://127.0.0.1:9/copies/a': tasks cannot write there \(no NameNode"),
     ],
 )
 def test_a_copy_that_cannot_be_made(real: tuple[Path, Path], tmp_path: Path, more: dict[str, Any], sentence: str) -> None:
