@@ -252,9 +252,9 @@ class Step(StrEnum):
     SET_MORE = auto()  # how many further groups
     MORE_STEPS = auto()  # how many are not listed
     # What a started broker does by itself in its first day.
-    KEEP_SEGMENTS = (
-        auto()
-    )  # the start; segments at once, in deleteWhen; their messages; deleteWhen; hours now, to set or 0; by disk
+    # The start; segments at once, in deleteWhen; their messages, timers among them; deleteWhen, when it begins, the time zone;
+    # hours now, to set or 0; by disk.
+    KEEP_SEGMENTS = auto()
     LET_GROUPS_READ = auto()  # the group, topic, queue id; messages; how many other queues of groups
     START_BEFORE = auto()  # timer messages; the start; the moment before which all are delivered, or ""
     DECIDE_HALF_MESSAGES = auto()  # how many

@@ -17,7 +17,7 @@ from jobs.report.files.json_text import document_parts, row_line
 from jobs.report.files.result_files import plan_parts
 from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles, NewDisk, hand_over_html
 from jobs.report.texts.commands import command_line, repair_words, store_words
-from jobs.report.texts.text import value_text
+from jobs.report.texts.text import time_text, value_text
 from jobs.runtime.output import OutputFailed, write_local
 from schemas.advice import Step
 from schemas.repair import RepairProposal, UnsavedMessages
@@ -26,7 +26,6 @@ from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_
 from store_io.answer.day_steps import day_conditions, timers_passed_over
 from store_io.base.documents import document_of
 from store_io.base.java_properties import parse_properties
-from store_io.base.times import time_text
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
 from store_io.broker.settings.day_settings import DAY_DEFAULTS
 from store_io.broker.settings.read_settings import given_settings
@@ -121,7 +120,7 @@ def _start_before(outcome: RepairOutcome) -> str:
     day = outcome.audited.first_day if outcome.audited is not None else None
     timers = day.timers if day is not None else None
     moment = timers.start_before_ms if timers is not None and not timers.never else None
-    return time_text(moment) if moment is not None else ""
+    return f"{time_text(moment)[:16]} UTC" if moment is not None else ""
 
 
 def _conditions(audited: AuditOutcome) -> list[str]:

@@ -63,5 +63,7 @@ def _keep_segments(outcome: AuditOutcome, at: str) -> Advice:
     oldest = max(0, day.moment.at_ms - min((segment.modified_ns // 1_000_000 for segment in dated), default=day.moment.at_ms))
     hours = math.ceil(oldest / _HOUR_MS) + _WEEK
     hours = hours if hours > kept.reserved_hours else 0
-    numbers = len(kept.at_once), len(kept.in_delete_when), kept.messages or 0
-    return Advice(Step.KEEP_SEGMENTS, (at, *numbers, kept.delete_when, kept.reserved_hours, hours, int(kept.forced)))
+    numbers = len(kept.at_once), len(kept.in_delete_when), kept.messages or 0, kept.timers_lost or 0
+    begins = iso_time(kept.next_hour_ms) or "" if kept.next_hour_ms is not None else ""
+    when = kept.delete_when, begins, day.moment.timezone
+    return Advice(Step.KEEP_SEGMENTS, (at, *numbers, *when, kept.reserved_hours, hours, int(kept.forced)))

@@ -155,13 +155,15 @@ def _create_topic(topic: str | int, read: str | int, write: str | int, shown_by:
 
 
 def _keep_segments(
-    at: str | int, soon: str | int, later: str | int, messages: str | int, when: str | int, now: str | int, hours: str | int,
-    by_disk: str | int,
+    at: str | int, soon: str | int, later: str | int, messages: str | int, timers: str | int, when: str | int, begins: str | int,
+    zone: str | int, now: str | int, hours: str | int, by_disk: str | int,
 ) -> str:  # fmt: skip
     parts = [f"{count_text(int(soon), 'segment')} within minutes"] if soon else []
-    parts += [f"{count_text(int(later), 'segment')} in the next hour of deleteWhen={when}"] if later else []
-    held = f" ({_messages(messages)})" if messages else ""
-    does = f"If the broker starts {_moment(at)}, it deletes {' and '.join(parts)} by itself{held}"
+    hour = f"from {_moment(begins)} on, in the hour of deleteWhen={when} if the JVM's time zone is {zone}"
+    parts += [f"{count_text(int(later), 'segment')} {hour}"] if later else []
+    early = f", among them {count_text(int(timers), 'timer message')} before the time of delivery" if timers else ""
+    held = f" ({_messages(messages)}{early})" if messages else ""
+    does = f"If the broker starts {_moment(at)}, it deletes by itself {' and '.join(parts)}{held}"
     disk = (
         " The disk is too full, and age does not count then: free it first, or set cleanFileForciblyEnable=false."
         if by_disk

@@ -178,8 +178,8 @@ def _first_day(outcome: AuditOutcome) -> str:
         return ""
     starts = f"if it starts {time_text(outcome.first_day.moment.at_ms)[:16]} UTC"
     if going:
-        return f"keep {count_text(going, 'segment')} that it would delete by itself {starts}"
-    return f"see to {count_text(late, 'timer message')} that it would never deliver {starts}"
+        return f"keep {count_text(going, 'segment')} that the broker deletes by itself {starts}"
+    return f"see to {count_text(late, 'timer message')} that the broker never delivers {starts}"
 
 
 def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:

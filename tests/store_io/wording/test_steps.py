@@ -68,7 +68,7 @@ VALUES: dict[Step, tuple[str | int, ...]] = {
     Step.SEND_TIMERS: (12,),
     Step.STOP_USER: ("{A} broker uses it.",),
     Step.MORE_STEPS: (12,),
-    Step.KEEP_SEGMENTS: ("2026-11-28", 3, 5, 12, "04", 72, 200, 1),
+    Step.KEEP_SEGMENTS: ("2026-11-28", 3, 5, 12, 6, "04", "2026-11-29", "Asia/Dhaka", 72, 200, 1),
     Step.LET_GROUPS_READ: ("{group}", "{topic}", 4, 12, 2),
     Step.START_BEFORE: (12, "2026-11-28", "2026-11-27"),
     Step.DECIDE_HALF_MESSAGES: (12,),
@@ -110,7 +110,7 @@ def test_a_start_without_a_last_moment_names_none() -> None:
 
 
 def test_a_disk_that_is_not_too_full_takes_no_segment() -> None:
-    assert "disk" not in advice_text(Advice(Step.KEEP_SEGMENTS, ("2026-11-28", 1, 0, 0, "04", 72, 200, 0)))
+    assert "disk" not in advice_text(Advice(Step.KEEP_SEGMENTS, ("2026-11-28", 1, 0, 0, 0, "04", "", "UTC", 72, 200, 0)))
 
 
 def test_a_table_is_taken_for_its_entries_or_for_its_greater_offsets() -> None:

@@ -41,9 +41,13 @@ def test_the_answer(make: Any, kind: str, headline: str) -> None:
         (
             Retention(72, "04", at_once=("a", "b"), in_delete_when=("c",)),
             TimersOfDay(never=9),
-            "keep 3 segments that it would delete",
+            "keep 3 segments that the broker deletes",
         ),
-        (Retention(72, "04", if_disk_full=("a",)), TimersOfDay(never=9), "see to 9 timer messages that it would never deliver"),
+        (
+            Retention(72, "04", if_disk_full=("a",)),
+            TimersOfDay(never=9),
+            "see to 9 timer messages that the broker never delivers",
+        ),
         (Retention(72, "04"), TimersOfDay(at_once=5, start_before_ms=1), ""),
         (None, None, ""),
     ],
