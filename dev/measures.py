@@ -157,10 +157,10 @@ def measure_kind(root: Path, kind: str, settings: str, rounds: int) -> KindTimes
     """Return the whole audit of the store against the floor. settings: of its broker.conf."""
     request = AuditRequest(root.name, StoreLocation(str(root)), RELEASE, settings)
     source, outcome = open_source(request.location), run_local(request)
-    if outcome.exit_code or outcome.findings:
+    if outcome.exit_code or outcome.found.findings:
         raise BenchFailed(f"{root}: a sound store is not found sound: {outcome.verdict}")
     spare_the_collector()
-    paths = [row["file"] for row in outcome.segments]
+    paths = [row["file"] for row in outcome.rows.segments]
     best: dict[tuple[int, str], float] = {}
     buffer = np.empty(FLOOR_BUFFERS[1], np.uint8)
 
@@ -171,8 +171,8 @@ def measure_kind(root: Path, kind: str, settings: str, rounds: int) -> KindTimes
     for _ in range(rounds):
         _keep_least(best, (0, "floor"), read_log, _processor_seconds)
         _keep_least(best, (0, "audit"), lambda: run_local(request), _processor_seconds)
-    size = sum(int(row["size_bytes"]) for row in outcome.segments)
-    return KindTimes(kind, size, outcome.messages, best[0, "floor"], best[0, "audit"])
+    size = sum(int(row["size_bytes"]) for row in outcome.rows.segments)
+    return KindTimes(kind, size, outcome.holds.messages, best[0, "floor"], best[0, "audit"])
 
 
 # ---- audits in a session ---------------------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ def measure_repair(
         os.sync()  # so that what was written or removed before slows nothing that is measured
         for what, seconds in (("copy", copied - began), ("flushed", flushed - began), ("repair", repaired - at)):
             best[what] = min(best.get(what, float("inf")), seconds)
-    size = sum(int(row["size_bytes"]) for row in outcome.segments)
+    size = sum(int(row["size_bytes"]) for row in outcome.rows.segments)
     return RepairTimes(body, size, best["copy"], best["flushed"], best["repair"], best.get("load"))
 
 

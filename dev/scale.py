@@ -18,7 +18,7 @@ from dev.sample_repeats import RepeatedLocation, light_template_pieces, template
 from dev.sample_store import RELEASE, SampleStore
 from dev.this_machine import peak_bytes, reset_peak
 from jobs import RULES_VERSION, VERSION
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.model.audit_request import AuditRequest
 
@@ -127,7 +127,7 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
         for number, (name, location) in enumerate(zip(names, locations, strict=True))
     ]
     outcomes = _outcomes(requests, lambda tasks: runner.answers(tasks, shape))
-    files = sum(int(queue["file_count"]) for outcome in outcomes for queue in outcome.queues)
+    files = sum(int(queue["file_count"]) for outcome in outcomes for queue in outcome.rows.queues)
     info = RunInfo(shape, VERSION, RULES_VERSION, datetime.now(UTC), tables=f"{out}/tables")
     output = OutputFolder(str(out))
     output.begin(names)
@@ -147,12 +147,12 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
         raise BenchFailed(f"{shape}: {[*said_once(problems), *wrong][0]}")
     return ScaleTimes(
         shape,
-        sum(outcome.segment_count for outcome in outcomes),
-        sum(len(outcome.queues) for outcome in outcomes),
+        sum(outcome.holds.segment_count for outcome in outcomes),
+        sum(len(outcome.rows.queues) for outcome in outcomes),
         files,
-        sum(outcome.messages for outcome in outcomes),
-        sum(len(outcome.findings) + sum(outcome.findings_dropped.values()) for outcome in outcomes),
-        sum(int(segment["size_bytes"]) for outcome in outcomes for segment in outcome.segments),
+        sum(outcome.holds.messages for outcome in outcomes),
+        sum(len(outcome.found.findings) + sum(outcome.found.dropped.values()) for outcome in outcomes),
+        sum(int(segment["size_bytes"]) for outcome in outcomes for segment in outcome.rows.segments),
         time.perf_counter() - began,
         sum(runner.seconds.values()),
         driver,
@@ -162,7 +162,7 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
     )
 
 
-def _outcomes(requests: Sequence[AuditRequest], run_tasks: Callable[[list[Any]], list[Any]]) -> list[AuditOutcome]:
+def _outcomes(requests: Sequence[AuditRequest], run_tasks: Callable[[list[Any]], list[Any]]) -> list[Outcome]:
     audits = [StoreAudit(request) for request in requests]
     run_rounds([(audit, audit.first_tasks()) for audit in audits], run_tasks)
     outcomes = []

@@ -12,17 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from schemas.advice import Advice, Gap, NotWhole, Refusal, Step
+from schemas.advice import Advice, Gap, Refusal, Step
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.finding_codes import LOSS as LOSS
 from schemas.finding_codes import NOTE as NOTE
 from schemas.finding_codes import REBUILDABLE as REBUILDABLE
-from schemas.first_day import FirstDay
-from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, Missing, NotRead, TimersOfCopy
 from schemas.pickled import quickly_pickled
-from schemas.repair import RepairProposal
-from schemas.replicas import NO_GROUP, Group
-from schemas.start_effect import Edge, Setting, Started, StartEffect
 
 QueueKey = tuple[str, int]  # (topic, queue id)
 Row = dict[str, Any]
@@ -464,7 +459,7 @@ class FurthestRun:
 
 FROM_VERSION, FROM_FILE = "dataVersion", "file"  # where the time of a table of config/ is from
 FROM_LOG = "log"  # what a repair made a table of config/ of, beside names of files
-NAMED, DEFAULT = "named", "default"  # where a release (see AuditOutcome), or the settings, are from
+NAMED, DEFAULT = "named", "default"  # where a release (see `schemas.outcome.Assumed`), or the settings, are from
 ASSUMED, DOUBT, TAKEN, NOTED = "assumed", "doubt", "taken", "noted"
 
 
@@ -572,86 +567,3 @@ class Comparison:
     settings: tuple[Start, ...] = ()
     unchanged: tuple[str, ...] = ()
     least: tuple[str, ...] = ()
-
-
-@dataclass
-class AuditOutcome:
-    """Everything that the audit of one store says. Plain data: results, tables and reports are rendered from it alone.
-
-    findings: in their final order, severity and next step filled in.  findings_dropped: code -> disagreements beyond the bound,
-    counted only.  counts: severity -> findings.
-    segments, queues, index_files: rows of the Delta tables of these names (`schemas.tables`), without run_id and store; a
-    missing key is null, an unknown one an error.
-    gaps: why the audit is not complete, each cause's gaps in the order in which they turned out. incomplete: the sentences about
-    them, but for gaps that are only noted.
-    A store that could not be audited at all has exit_code 3, complete False, the sentence in `incomplete`, and no effect.
-    """
-
-    name: str  # as a folder under --out, unique in its run
-    location_text: str  # where the copy lies, as the user named it
-    release: str
-    exit_code: int
-    complete: bool
-    incomplete: list[str] = field(default_factory=list)  # the sentences about `gaps`
-    verdict: str = ""  # one sentence
-    effect: StartEffect | None = None  # what a start of the release does; None if that is not known
-    steps: Sequence[PlanStep] = field(default_factory=list)  # what the start leaves of each file
-    settings: Mapping[str, Setting] = field(default_factory=dict)  # with which that is foreseen
-    inputs: Sequence[Row] = field(default_factory=list)  # every file that it depends on, of very many packed
-    edges: Sequence[Edge] | None = None  # of the log's files; None but for the new store of a repair
-    # by each policy, the plan's section `repair`; (): none is needed, or not enough is known; None: nobody asked
-    repairs: tuple[RepairProposal, ...] | None = None
-    first_day: FirstDay | None = None  # what the broker does by itself; None if nobody asked, or the audit was not made
-    findings: Sequence[Finding] = field(default_factory=list)
-    findings_dropped: dict[str, int] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    gaps: list[Gap] = field(default_factory=list)
-    bytes_read: int = 0
-    seconds: float = 0.0
-    task_seconds: float = 0.0  # that its tasks took, one after the other, wherever they ran
-    bytes_fetched: int = 0  # of a copy elsewhere, by all processes
-    segments: list[Row] = field(default_factory=list)
-    queues: Sequence[Row] = field(default_factory=list)  # of very many packed (`store_io.base.packed`)
-    index_files: list[Row] = field(default_factory=list)
-    loss: LossOfStart = NOTHING_LOST
-    messages: int = 0  # valid ones in the copy, wherever they lie
-    first_store_time: int = 0  # ms, of these messages; 0 without one
-    last_store_time: int = 0  # ms
-    segment_count: int = 0
-    damaged_extents: int = 0
-    level: str = "full"  # or "quick"
-    not_read: NotRead = ALL_READ
-    # or DEFAULT: none was named, and the newest known was taken; else the number that was named and is not known
-    release_from: str = NAMED
-    settings_from: str = NAMED  # or DEFAULT: no broker.conf was named; sizes are from the files, all else is RocketMQ's default
-    written_by: str = ""  # by its files the releases that wrote it, where none was named and the one assumed is none of these
-    config_database: str = ""  # the folder of the database that holds the tables of config/; no repair writes it
-    premises: list[Premise] = field(default_factory=list)
-    timers: TimersOfCopy | None = None  # None where there is no timer store
-    not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
-    unsafe_settings: list[str] = field(default_factory=list)  # what to change in broker.conf before new messages come, sentences
-    verdict_head: str = ""  # the premises with which the verdict begins; pages show these before it
-    inferred_mode: str = ""  # taken from the files, as nobody named it: "controller mode because of ..."
-    no_repair: Advice | None = None  # what to do instead, if no repair is written for its kind of store
-    replica_group: str = ""
-    log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read
-    furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest
-    replicas: Group = NO_GROUP  # the same for all copies of a group
-    missing: Missing | None = None  # messages shown and not held; None: none, or not known
-    not_whole: list[NotWhole] = field(default_factory=list)  # what shows that the copy is not whole, the gravest first
-    unclean: bool = False  # the abort marker is there
-    config: ConfigTables | None = None  # what the managers of config/ hold; None where the store could not be audited
-    comparison: Comparison | None = None  # of releases and settings; None where nobody asked for it
-    checkpoint: Checkpoint | None = None  # as stored; None where there is none or it is unread
-    key: str = ""  # what the tables call its store in every run; "": by its name
-    in_use: str = ""  # why a repair refuses the store now, a sentence; "": no broker uses it
-
-    @property
-    def started(self) -> Started | None:
-        """Return the acts of the release; None if it does not start, or if that is not known."""
-        return self.effect.started if self.effect is not None else None
-
-    @property
-    def refusal(self) -> Refusal | None:
-        """Return why the release does not start; None if it does, or if that is not known."""
-        return self.effect.refusal if self.effect is not None else None

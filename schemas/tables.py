@@ -49,10 +49,10 @@ class Table(tuple[Column, ...]):
         parts: dict[str, tuple[list[str], list[str]]] = {}
         for column in table:
             if not column.ms and column not in OF_RUN:
-                part, _, field = (column.of or column.name).rpartition(".")
-                names, fields = parts.setdefault(part, ([], []))
+                first, _, rest = (column.of or column.name).partition(".")
+                names, fields = parts.setdefault(first if rest else "", ([], []))
                 names.append(column.name)
-                fields.append(field)
+                fields.append(rest or first)
         table.about = about
         table._parts = {part: (names, attrgetter(*of, of[0]), itemgetter(*of, of[0])) for part, (names, of) in parts.items()}
         return table
@@ -61,7 +61,7 @@ class Table(tuple[Column, ...]):
         """Return the row of a subject: a value for each column, but for those of the run and those that are the same time.
 
         subject: has the fields that the columns name in `of`. PART.FIELD is a field of its part, an object or a dict; as long as
-        the part is None, the column is null.
+        the part is None, the column is null. PART.FIELD.FIELD is a field of an object in the part.
         """
         row: dict[str, Any] = {}
         for part, (names, of_object, of_dict) in self._parts.items():
@@ -166,7 +166,7 @@ RUNS = Table(
     Column("complete", "boolean", "Whether all was read and is modelled.", of="outcome.complete"),
     Column("incomplete", array_of("string"), "Why not, in sentences.", of="outcome.incomplete"),
     Column("gaps", array_of("string"), "Why not, by cause, each cause once; also causes that are only noted."),
-    Column("level", "string", "full, or quick: only what this release would read when it starts.", of="outcome.level"),
+    Column("level", "string", "full, or quick: only what this release would read when it starts.", of="outcome.covered.level"),
     Column(
         "unread_segments",
         "long",
@@ -219,7 +219,7 @@ RUNS = Table(
         "log_end",
         "long",
         "Physical offset after the last message of the copy; null without one, or where it was not read.",
-        of="outcome.log_end",
+        of="outcome.holds.log_end",
     ),
     Column(
         "lacks_messages",
@@ -251,8 +251,8 @@ RUNS = Table(
     Column("losses", "long", "Findings of severity loss.", of="counted.loss"),
     Column("findings_dropped", "long", "Disagreements beyond the bound on findings, counted only.", of="counted.dropped"),
     Column("settings", array_of(_SETTING), "Settings that apply, by key."),
-    Column("bytes_read", "long", "Bytes read.", of="outcome.bytes_read"),
-    Column("seconds", "double", "Duration of this store's audit, s.", of="outcome.seconds"),
+    Column("bytes_read", "long", "Bytes read.", of="outcome.cost.bytes_read"),
+    Column("seconds", "double", "Duration of this store's audit, s.", of="outcome.cost.seconds"),
     Column("tool_version", "string", "Version of this tool.", of="run.tool_version"),
     Column(
         "rules_version",

@@ -160,7 +160,7 @@ def test_messages_of_an_inner_batch_count_one_by_one_everywhere(number: str, tmp
     for decoder in ("fast", "reference"):
         audit = product.audit(store.root, "5.3.3", store.broker_conf, decoder=decoder)
         assert broken_promises(store.root, audit.outcome) == [] and audit.broker is not None
-        assert audit.outcome.messages == 3 + max(0, odd) == audit.broker["lost"]["messages"]
+        assert audit.outcome.holds.messages == 3 + max(0, odd) == audit.broker["lost"]["messages"]
 
 
 def test_random_stores_are_of_every_release() -> None:

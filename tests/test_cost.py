@@ -144,7 +144,7 @@ def test_frames_that_claim_all_that_follows(size: int, tmp_path: Path, work: Cou
     store = attacks.claiming_frames(tmp_path / "store", size)
     audit = audited(store)
     assert work["summed"] < PER_BYTE * written(store) and work["offered"] < PER_BYTE * written(store)
-    assert audit.outcome.messages == len(store.records) - 1, "all but the last, whose end nothing confirms"
+    assert audit.outcome.holds.messages == len(store.records) - 1, "all but the last, whose end nothing confirms"
 
 
 @pytest.mark.parametrize("what", ["body", "address"])
@@ -153,7 +153,7 @@ def test_damage_in_every_second_message(size: int, what: str, tmp_path: Path, wo
     store = attacks.damage_every_second(tmp_path / "store", size, what)
     audit = audited(store)
     assert work["summed"] < PER_BYTE * written(store) and work["offered"] < PER_BYTE * written(store)
-    assert audit.outcome.messages == (len(store.records) + 1) // 2
+    assert audit.outcome.holds.messages == (len(store.records) + 1) // 2
     assert work["entries"] <= 3 * len(store.records) and work["reads"] <= 10
     assert work["reads"] > 0
 
@@ -215,7 +215,7 @@ def test_each_queue_costs_the_same_however_many_there_are(tmp_path: Path) -> Non
 
 def test_each_sound_queue_costs_the_same_however_many_files_there_are(tmp_path: Path) -> None:
     audit = audited(sound_queues(tmp_path / "store", 100))
-    assert len(audit.outcome.queues) == 100 and not audit.findings
+    assert len(audit.outcome.rows.queues) == 100 and not audit.findings
     calls = calls_of("sound_queues", (20, 100, 300), tmp_path)
     assert calls[2] - calls[1] < 200 * 2000, "calls of functions for each queue"
 

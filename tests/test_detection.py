@@ -908,8 +908,8 @@ def assert_codes(audit: Audited, codes: str, count: int) -> None:
 def test_undamaged_timers_in_rocksdb_raise_no_alarm(release: str, clean: bool, tmp_path: Path) -> None:
     made = keyed_timers(tmp_path / "store", release, clean=clean).write()
     audit = product.audit(made.root, release, made.conf)
-    assert audit.findings == [] and audit.outcome.exit_code == 0 and audit.outcome.not_judged == []
-    assert audit.outcome.timers.fates.waiting.messages == 4
+    assert audit.findings == [] and audit.outcome.exit_code == 0 and audit.outcome.covered.not_judged == []
+    assert audit.outcome.holds.timers.fates.waiting.messages == 4
 
 
 # ---- index and transactions in RocksDB -----------------------------------------------------------------------------
@@ -995,7 +995,7 @@ def test_a_table_in_rocksdbstore_that_the_manifest_does_not_name_is_found(
 def test_undamaged_index_and_transactions_in_rocksdb_raise_no_alarm(release: str, clean: bool, tmp_path: Path) -> None:
     made = table_store(tmp_path / "store", release, clean).write()
     audit = product.audit(made.root, release, made.conf)
-    assert audit.findings == [] and audit.outcome.exit_code == 0 and "rocksdbstore" not in audit.outcome.not_judged
+    assert audit.findings == [] and audit.outcome.exit_code == 0 and "rocksdbstore" not in audit.outcome.covered.not_judged
 
 
 # ---- config/ -------------------------------------------------------------------------------------------------------

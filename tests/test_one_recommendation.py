@@ -22,6 +22,7 @@ from store_io.model.audit_request import AuditRequest
 from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 from store_io.source.byte_source import StoreLocation
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 from tests.support.stores import corpus_tools
 from tests.support.stores.corpus_tools import Case
 
@@ -47,7 +48,7 @@ def audited(root: Path, case: Case) -> tuple[str, str]:
     """What an audit says of a copy: on the terminal, on its page."""
     location = StoreLocation(str(root))
     outcome = run_local(AuditRequest(root.name, location, case.release, case.broker_conf, release_from=NAMED))
-    outcome.repairs = repairs_of(outcome, [task.run() for task in steps_tasks(outcome, location)])
+    alter(outcome, repairs=repairs_of(outcome, [task.run() for task in steps_tasks(outcome, location)]))
     given = {"--release": case.release, "--broker-conf": str(root.with_name("broker.conf"))}
     words = store_words(named_stores([str(root)], given)[0])
     page = "".join(report_html(outcome, PageContext(samples.RUN, words, "/out/plan.json")))

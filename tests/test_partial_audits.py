@@ -15,7 +15,8 @@ import pytest
 from schemas.advice import Cause, exit_code_of
 from schemas.finding_codes import Code
 from schemas.losses import ALL_READ
-from schemas.rows import LOSS, NOTE, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import LOSS, NOTE
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.log.scan.segment_scan import scan_segment
 from store_io.model.audit_request import AuditRequest
@@ -44,7 +45,7 @@ def large(tmp_path: Path, messages: int = 200, **more: Any) -> Store:
     return builder.write(tmp_path / "store", **more)
 
 
-def without_lost(outcome: AuditOutcome) -> dict[str, Any] | None:
+def without_lost(outcome: Outcome) -> dict[str, Any] | None:
     broker = audit_plan(outcome)["broker"]
     left_out = ("lost", "timer")  # the quick level does not read the timer's files
     return {k: v for k, v in broker.items() if k not in left_out} if broker is not None else None
@@ -57,10 +58,12 @@ def segments_read(audit: StoreAudit) -> list[str]:
 # ---- the quick level -----------------------------------------------------------------------------------------------
 
 
-def assert_quick_is_as_full(full: AuditOutcome, audit: StoreAudit) -> None:
+def assert_quick_is_as_full(full: Outcome, audit: StoreAudit) -> None:
     quick = audit.outcome()
     assert without_lost(quick) == without_lost(full), quick.incomplete
-    assert not quick.complete and not audit_plan(quick)["complete"] and quick.exit_code in (3, 20) and quick.level == "quick"
+    assert (
+        not quick.complete and not audit_plan(quick)["complete"] and quick.exit_code in (3, 20) and quick.covered.level == "quick"
+    )
     if audit_plan(full)["broker"] is not None and audit_plan(full)["broker"]["starts"]:
         ours, theirs = audit_plan(quick)["broker"]["lost"], audit_plan(full)["broker"]["lost"]
         assert ours == theirs if not audit.unread else ours["messages"] <= theirs["messages"]
@@ -92,8 +95,8 @@ def test_quick_raises_no_alarm_over_an_undamaged_store(number: int, tmp_path: Pa
     builder = random_stores.random_builder(rng, release, healthy=True)
     store = builder.write(tmp_path / "store", clean=True)
     quick = run_audit(request(store, release, level="quick")).outcome()
-    found = [f for f in quick.findings if f.code != Code.CONFIG_NOT_COPIED]  # these stores have no config/
-    assert {f.severity for f in found} <= {NOTE} and quick.exit_code == 3, quick.findings
+    found = [f for f in quick.found.findings if f.code != Code.CONFIG_NOT_COPIED]  # these stores have no config/
+    assert {f.severity for f in found} <= {NOTE} and quick.exit_code == 3, quick.found.findings
 
 
 def test_quick_reads_what_recovery_reads_and_says_what_it_left_out(tmp_path: Path) -> None:
@@ -103,13 +106,13 @@ def test_quick_reads_what_recovery_reads_and_says_what_it_left_out(tmp_path: Pat
     files = sorted(p.name for p in (store.root / "commitlog").iterdir())
     assert len(files) >= 8
     assert [s.path for s in audit.segments] == [f"commitlog/{name}" for name in files[-3:]]
-    assert outcome.not_read.segments == len(files) - 3
-    assert outcome.not_read.segment_bytes == (len(files) - 3) * SEGMENT
+    assert outcome.covered.not_read.segments == len(files) - 3
+    assert outcome.covered.not_read.segment_bytes == (len(files) - 3) * SEGMENT
     queue_files = [p for p in (store.root / "consumequeue").rglob("*") if p.is_file()]
-    assert outcome.not_read.queue_files == len(queue_files) - 3 * 3 and outcome.not_read.index_files > 0
+    assert outcome.covered.not_read.queue_files == len(queue_files) - 3 * 3 and outcome.covered.not_read.index_files > 0
     assert f"{len(files) - 3} of {len(files)} CommitLog segments ({(len(files) - 3) * SEGMENT:,} bytes)" in outcome.incomplete[0]
-    assert audit_plan(outcome)["not_read"] == asdict(outcome.not_read)
-    assert outcome.bytes_read < 3 * SEGMENT + len(queue_files) * 400 + len(files) * 2 * SEGMENT
+    assert audit_plan(outcome)["not_read"] == asdict(outcome.covered.not_read)
+    assert outcome.cost.bytes_read < 3 * SEGMENT + len(queue_files) * 400 + len(files) * 2 * SEGMENT
     kept = {step["file"]: step["reason"] for step in audit_plan(outcome)["steps"] if step["action"] == "keep"}
     assert kept[f"commitlog/{files[0]}"] == "not read by this audit"
     digests = {row["file"]: row["digest"] for row in audit_plan(outcome)["inputs"]}
@@ -132,7 +135,7 @@ def test_quick_sees_a_segment_that_begins_with_rubbish(tmp_path: Path) -> None:
     damage.zero_range(path, 0, 40)
     damage.invert_byte(path, 44)
     outcome = run_audit(request(store, level="quick")).outcome()
-    assert [(f.code, f.severity, f.start) for f in outcome.findings if f.file == f"commitlog/{path.name}"] == [
+    assert [(f.code, f.severity, f.start) for f in outcome.found.findings if f.file == f"commitlog/{path.name}"] == [
         ("commitlog_damaged", LOSS, 0)
     ]
     assert outcome.exit_code == 20
@@ -147,22 +150,22 @@ def test_no_time_at_all_reads_nothing_and_says_so(tmp_path: Path) -> None:
     outcome = audit.outcome()
     files = list((store.root / "commitlog").iterdir())
     assert audit.segments == [] and audit_plan(outcome)["broker"] is None and outcome.exit_code == LATE
-    assert outcome.not_read.segments == len(files) and outcome.segment_count == len(files)
+    assert outcome.covered.not_read.segments == len(files) and outcome.holds.segment_count == len(files)
     assert "the time limit was reached" in outcome.incomplete[0] and not outcome.complete
-    assert {f.severity for f in outcome.findings} <= {NOTE}
-    assert [row["digest"] for row in outcome.segments] == [None] * len(files)
+    assert {f.severity for f in outcome.found.findings} <= {NOTE}
+    assert [row["digest"] for row in outcome.rows.segments] == [None] * len(files)
 
 
 def test_enough_time_is_as_none(tmp_path: Path) -> None:
     store = large(tmp_path)
     plain, timed = run_audit(request(store)).outcome(), run_audit(request(store, not_after=time.time() + 900)).outcome()
-    assert (audit_plan(timed), timed.findings, timed.exit_code, timed.complete) == (
+    assert (audit_plan(timed), timed.found.findings, timed.exit_code, timed.complete) == (
         audit_plan(plain),
-        plain.findings,
+        plain.found.findings,
         plain.exit_code,
         True,
     )
-    assert timed.not_read == ALL_READ
+    assert timed.covered.not_read == ALL_READ
 
 
 class Clock:
@@ -200,10 +203,10 @@ def test_order_in_which_segments_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     assert clock.begun[:7] == ["12288", *newest, "8192", "16384", "0"]
     outcome = audit.outcome()
     assert audit_plan(outcome)["broker"] is not None and not outcome.complete and outcome.exit_code == LATE
-    by_file = {row["file"]: row for row in outcome.segments}
+    by_file = {row["file"]: row for row in outcome.rows.segments}
     left = by_file[f"commitlog/{4096:020d}"]
     assert (left["verified_run"], left["verified_at"], left["digest"]) == (
-        "run-0", VERIFIED_AT, before.outcome().segments[1]["digest"],
+        "run-0", VERIFIED_AT, before.outcome().rows.segments[1]["digest"],
     )  # fmt: skip
     assert by_file[f"commitlog/{0:020d}"]["verified_run"] is None  # by this run, whose name is not known here
 
@@ -224,12 +227,14 @@ def test_unchanged_segments_are_not_read_again(tmp_path: Path) -> None:
     audit = run_audit(request(store, earlier=earlier(before), reuse=True))
     outcome, whole = audit.outcome(), before.outcome()
     assert audit_plan(outcome)["broker"] == audit_plan(whole)["broker"]
-    assert outcome.complete and outcome.exit_code == whole.exit_code and outcome.not_read.since == "run-0"
-    assert outcome.not_read.segments == 0
-    assert outcome.not_read.reused_segments == len(whole.segments) - len(audit.segments) > 5
-    assert {f.severity for f in outcome.findings} <= {NOTE}
+    assert outcome.complete and outcome.exit_code == whole.exit_code and outcome.covered.not_read.since == "run-0"
+    assert outcome.covered.not_read.segments == 0
+    assert outcome.covered.not_read.reused_segments == len(whole.rows.segments) - len(audit.segments) > 5
+    assert {f.severity for f in outcome.found.findings} <= {NOTE}
     same = "file size_bytes digest edge_digest messages damaged_bytes extents".split()
-    assert [[row[name] for name in same] for row in outcome.segments] == [[row[name] for name in same] for row in whole.segments]
+    assert [[row[name] for name in same] for row in outcome.rows.segments] == [
+        [row[name] for name in same] for row in whole.rows.segments
+    ]
     assert audit_plan(outcome)["inputs"] == audit_plan(whole)["inputs"]
 
 
@@ -279,7 +284,7 @@ def test_derived_data_that_changed_have_all_segments_read_again(what: str, tmp_p
     assert (outcome.exit_code, outcome.complete) == (whole.exit_code, True) and (whole.exit_code > 0) == (what != "nothing")
     assert (not audit.unread) == (what != "nothing")
     if what != "nothing":
-        assert outcome.findings == whole.findings
+        assert outcome.found.findings == whole.found.findings
 
 
 def test_queues_that_have_grown_are_as_they_were(tmp_path: Path) -> None:
@@ -296,9 +301,9 @@ def test_queues_that_have_grown_are_as_they_were(tmp_path: Path) -> None:
         os.utime(path, ns=(modified, modified))
     audit = run_audit(request(store, earlier=before, reuse=True))
     outcome = audit.outcome()
-    assert outcome.complete and outcome.exit_code == 0 and outcome.messages == 160
+    assert outcome.complete and outcome.exit_code == 0 and outcome.holds.messages == 160
     assert (
-        outcome.not_read.reused_segments >= 3
+        outcome.covered.not_read.reused_segments >= 3
         and audit_plan(outcome)["broker"] == audit_plan(run_audit(request(store)).outcome())["broker"]
     )
 
@@ -310,12 +315,12 @@ def test_what_the_run_before_found_is_found_again(tmp_path: Path) -> None:
     damage.invert_byte(store.root / "commitlog" / f"{8192:020d}", 92)
     whole = run_audit(request(store))
     audit = run_audit(request(store, earlier=earlier(whole), reuse=True))
-    assert [f for f in audit.outcome().findings if f.severity != NOTE] == [
-        f for f in whole.outcome().findings if f.severity != NOTE
+    assert [f for f in audit.outcome().found.findings if f.severity != NOTE] == [
+        f for f in whole.outcome().found.findings if f.severity != NOTE
     ]
     assert audit.outcome().exit_code == 20 and "8192" in segments_read(audit) and len(audit.unread) > 5
     queue = sorted((store.root / "consumequeue" / "TopicA" / "1").iterdir())[0]
     damage.zero_range(queue, 40, 60)
     whole = run_audit(request(store))
     audit = run_audit(request(store, earlier=earlier(whole), reuse=True))
-    assert not audit.unread and audit.outcome().findings == whole.outcome().findings
+    assert not audit.unread and audit.outcome().found.findings == whole.outcome().found.findings

@@ -11,7 +11,8 @@ from jobs.report.files.json_text import document
 from jobs.report.texts.commands import repair_commands
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
-from schemas.rows import NAMED, NOTE, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import NAMED, NOTE
 from schemas.store_names import REPORT_SUFFIX
 from store_io.answer.repairs import in_place_of_repair
 from store_io.answer.steps import steps_of
@@ -25,6 +26,7 @@ from store_io.repair.repair_work import RepairOutcome
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.answers.repaired import Served, repaired, written
+from tests.support.handmade.outcome_fields import alter
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Store, StoreBuilder
 from tests.support.stores.corpus_tools import Case
@@ -52,11 +54,11 @@ AGAIN = [
 ]
 
 
-def audited(root: Path, release: str, broker_conf: str) -> AuditOutcome:
+def audited(root: Path, release: str, broker_conf: str) -> Outcome:
     """The outcome, with the steps of a repair in its plan."""
     location = StoreLocation(str(root))
     outcome = run_local(AuditRequest(root.name, location, release, broker_conf, release_from=NAMED))
-    outcome.repairs = repairs_of(outcome, [task.run() for task in steps_tasks(outcome, location)])
+    alter(outcome, repairs=repairs_of(outcome, [task.run() for task in steps_tasks(outcome, location)]))
     return outcome
 
 
@@ -71,7 +73,7 @@ def mended(root: Path, target: Path, release: str, broker_conf: str, policy: str
     return done
 
 
-def assert_ends(root: Path, release: str, broker_conf: str) -> AuditOutcome:
+def assert_ends(root: Path, release: str, broker_conf: str) -> Outcome:
     """A repair of this store is not offered, and if it is not consistent, a sentence says that none changes it."""
     outcome = audited(root, release, broker_conf)
     if outcome.exit_code:
@@ -95,7 +97,7 @@ def test_a_queue_that_begins_again(lives: tuple[int, int], kind: str, held: int,
     done = mended(store.root, tmp_path / "new", store.release, store.broker_conf, policy)
     again = assert_ends(tmp_path / "new", store.release, store.broker_conf)
     assert again.exit_code == 0 and again.loss.messages == 0
-    assert done.report.messages_after == again.messages == len(store.records)
+    assert done.report.messages_after == again.holds.messages == len(store.records)
 
 
 def shifted(root: Path) -> Store:
@@ -136,7 +138,7 @@ def test_what_came_after_the_repair_is_no_note(tmp_path: Path) -> None:
     mended(store.root, tmp_path / "new", store.release, store.broker_conf, BROKER)
     damage.set_field(Store(tmp_path / "new", *list(vars(store).values())[1:]), store.records[10], "queueOffset", lambda n: n ^ 1)
     again = audited(tmp_path / "new", store.release, store.broker_conf)
-    assert {f.severity for f in again.findings if f.code == "queue_offset_wrong"} > {NOTE} or again.exit_code == 20
+    assert {f.severity for f in again.found.findings if f.code == "queue_offset_wrong"} > {NOTE} or again.exit_code == 20
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -146,13 +148,15 @@ def test_earlier_messages_come_back_only_if_they_are_asked_for(lives: tuple[int,
     store = made_again(tmp_path / "store", kind, lives, [1])
     left = mended(store.root, tmp_path / "left", store.release, store.broker_conf, SALVAGE).report
     note = next(
-        f for f in audited(tmp_path / "left", store.release, store.broker_conf).findings if f.code == Code.QUEUE_BEGINS_AGAIN
+        f
+        for f in audited(tmp_path / "left", store.release, store.broker_conf).found.findings
+        if f.code == Code.QUEUE_BEGINS_AGAIN
     )
     assert note.count == lives[0] and left.moved == ()
     asked = mended(store.root, tmp_path / "asked", store.release, store.broker_conf, SALVAGE, with_earlier=True).report
     assert asked.unserved == ()
     again = audited(tmp_path / "asked", store.release, store.broker_conf)
-    assert again.exit_code == 0 and not any(f.code == Code.QUEUE_BEGINS_AGAIN for f in again.findings)
+    assert again.exit_code == 0 and not any(f.code == Code.QUEUE_BEGINS_AGAIN for f in again.found.findings)
     if kind == FILES:
         served = Served(tmp_path / "asked", store.sizes.segment).messages
         own = [r.at for r in store.records if r.topic == "A"]

@@ -25,7 +25,8 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Step
 from schemas.answer import StepName
-from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE
 from store_io.audit.audit_store import run_local
 from store_io.broker.releases import NEWEST_RELEASE
 from store_io.model.audit_request import AuditRequest
@@ -98,7 +99,7 @@ def test_a_store_that_does_not_start_is_not_called_damaged_for_that_alone(name: 
 def test_the_advice_on_a_dledger_log_has_one_cause_and_no_donor(name: str, tmp_path: Path) -> None:
     (case,) = cases(name)
     outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf).outcome
-    steps = {f.code: next_text(f.next) for f in outcome.findings}
+    steps = {f.code: next_text(f.next) for f in outcome.found.findings}
     assert "live_copy" not in steps and "queues_copied_later" not in steps
     assert not any("--donor" in step or "docs/" in step for step in steps.values())
     if name == "g113":
@@ -122,7 +123,7 @@ def test_an_inferred_mode_is_part_of_the_answer(tmp_path: Path) -> None:
 # ---- what a verdict rests on -----------------------------------------------------------------------------------------
 
 
-def assumed(case: Case, tmp_path: Path, **more: Any) -> AuditOutcome:
+def assumed(case: Case, tmp_path: Path, **more: Any) -> Outcome:
     root = case.unpack(tmp_path)
     return run_local(AuditRequest("s", StoreLocation(str(root)), NEWEST_RELEASE, release_from=DEFAULT, **more))
 
@@ -130,7 +131,7 @@ def assumed(case: Case, tmp_path: Path, **more: Any) -> AuditOutcome:
 def test_an_assumed_release_is_told_first_and_no_repair_is_shown(tmp_path: Path) -> None:
     (case,) = cases("g11-")
     outcome = assumed(case, tmp_path)
-    release, settings = outcome.premises
+    release, settings = outcome.assumed.premises
     assert f"RocketMQ {NEWEST_RELEASE}, the newest known, is assumed. This copy was written by 5.1.0 to 5.3.4" in release.sentence
     assert "mappedFileSizeCommitLog = 131072" in settings.sentence and settings.kind == ASSUMED
     wrote = f"by its files RocketMQ 5.1.0 to 5.3.4 wrote it, and this verdict is for {NEWEST_RELEASE}"
@@ -159,7 +160,7 @@ def test_a_release_that_is_not_known_is_assumed_to_do_as_the_known_one_below(tmp
     root, known = case.unpack(tmp_path), "5.3.4"
     request = AuditRequest("s", StoreLocation(str(root)), known, case.broker_conf, release_from="5.3.9")
     outcome = run_local(request)
-    (premise,) = outcome.premises
+    (premise,) = outcome.assumed.premises
     assert premise.sentence.startswith("RocketMQ 5.3.9 is not known: the rules of 5.3.4, the newest known release below it")
     assert "(5.3.9 is not known: this one is assumed)" in outcome.verdict
     assert audit_plan(outcome)["release_from"] == "5.3.9"
@@ -182,10 +183,10 @@ def test_without_a_broker_conf_nothing_is_safe_but_under_the_defaults(tmp_path: 
     (case,) = cases("g67")
     root = case.unpack(tmp_path)
     own = audit(root, case.release, case.broker_conf).outcome
-    assert own.exit_code == 20 and judge(own).kind == Safety.STOP and own.settings_from == NAMED
+    assert own.exit_code == 20 and judge(own).kind == Safety.STOP and own.assumed.settings_from == NAMED
     outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release))
     judgement = judge(outcome)
-    assert outcome.exit_code == 0 and outcome.settings_from == DEFAULT
+    assert outcome.exit_code == 0 and outcome.assumed.settings_from == DEFAULT
     assert judgement.headline.endswith(", if its broker.conf keeps RocketMQ's defaults, which is assumed")
     summary = " ".join(summary_text(samples.RUN, [outcome], "/out").split())
     assert "forceVerifyPropCRC" in summary and "name its broker.conf with --broker-conf and audit again" in summary
@@ -204,14 +205,14 @@ def test_without_a_broker_conf_nothing_is_safe_but_under_the_defaults(tmp_path: 
 def test_a_named_release_with_its_broker_conf_rests_on_nothing(tmp_path: Path) -> None:
     (case,) = cases("g11-")
     outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf).outcome
-    assert outcome.premises == [] and audit_plan(outcome)["release_from"] == NAMED
+    assert outcome.assumed.premises == [] and audit_plan(outcome)["release_from"] == NAMED
     assert repair_commands(outcome, words_of(outcome), "/p") and not repair_withheld(outcome)
 
 
 def test_a_release_older_than_the_one_that_wrote_the_copy_is_doubted(tmp_path: Path) -> None:
     (case,) = cases("g11-")
     outcome = audit(case.unpack(tmp_path), "4.9.8", case.broker_conf).outcome
-    assert [p.kind for p in outcome.premises] == [DOUBT]
+    assert [p.kind for p in outcome.assumed.premises] == [DOUBT]
     assert outcome.verdict.startswith("RocketMQ 4.9.8 was named, but a broker of 5.1.0 or newer wrote this copy")
     assert judge(outcome).headline.endswith(", by what was named, which does not fit this copy")
     assert not repair_commands(outcome, words_of(outcome), "/p") and "no repair command" in repair_withheld(outcome)
@@ -240,14 +241,14 @@ def test_a_broker_conf_that_does_not_fit_is_told_first(change: tuple[str, str], 
     (case,) = cases("g04")
     assert change[0] in case.broker_conf
     outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf.replace(*change)).outcome
-    assert outcome.premises[0].kind == DOUBT and said in outcome.premises[0].sentence
-    assert outcome.verdict.startswith(outcome.premises[0].sentence)
+    assert outcome.assumed.premises[0].kind == DOUBT and said in outcome.assumed.premises[0].sentence
+    assert outcome.verdict.startswith(outcome.assumed.premises[0].sentence)
     shown = " ".join(summary_text(samples.RUN, [outcome], "/out").split())
     assert shown.count(said) == 1 and "Verdict With what was named: RocketMQ 5.3.3 would" in shown
     assert said in summary_text(samples.RUN, [outcome, samples.clean()], "/out")
-    (told,) = (f for f in outcome.findings if f.code == "setting_mismatch")
-    assert (outcome.findings[0].severity != NOTE or told) and told.severity == NOTE
-    steps = {f.next for f in outcome.findings if f.severity != NOTE and "size" in f.code or f.code == "broker_refuses"}
+    (told,) = (f for f in outcome.found.findings if f.code == "setting_mismatch")
+    assert (outcome.found.findings[0].severity != NOTE or told) and told.severity == NOTE
+    steps = {f.next for f in outcome.found.findings if f.severity != NOTE and "size" in f.code or f.code == "broker_refuses"}
     assert steps <= {told.next} and told.next is not None and told.next.step == Step.OWN_CONF
     assert not repair_commands(outcome, words_of(outcome), "/p")
 
@@ -257,7 +258,7 @@ def test_a_broker_conf_is_not_doubted_for_one_cut_file_among_others(tmp_path: Pa
     root = case.unpack(tmp_path)
     segments = sorted((root / "commitlog").iterdir())
     os.truncate(segments[1], 5000)
-    assert audit(root, case.release, case.broker_conf).outcome.premises == []
+    assert audit(root, case.release, case.broker_conf).outcome.assumed.premises == []
 
 
 @pytest.mark.parametrize("setting", ["duplicationEnable", "forceVerifyPropCRC"])
@@ -272,7 +273,7 @@ def test_where_a_later_setting_cuts_sound_messages_the_first_step_is_to_switch_i
     assert steps[1].text.startswith(f"First set {setting}=false in broker.conf")
     assert f"set {setting}=false" in all_codes()[audit_plan(outcome)["broker"]["stop_reason"]].what_to_do
     off = audit(root, case.release, conf.replace(f"{setting}=true", f"{setting}=false")).outcome
-    assert off.exit_code == 0 and not off.unsafe_settings
+    assert off.exit_code == 0 and not off.assumed.unsafe_settings
     repaired(root, tmp_path / "new", plan_of(root, case.release, conf), "salvage")
     again = audit(tmp_path / "new", case.release, conf).outcome
     assert again.exit_code == 0 and any(

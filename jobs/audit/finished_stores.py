@@ -5,7 +5,7 @@ A run that was killed and is started again under its id takes them over.
 A store's outcome is taken over only if it was written whole, is complete, and was made by the same versions with the same
 options and in the same group of copies, and if every name, length and time in the store is as it was. Nothing of the store is
 opened for that: it is listed. --out may be a folder that others write to: what was kept is JSON, read by the types of
-`AuditOutcome`, and whatever else is found in its place means that the store is read again.
+`Outcome`, and whatever else is found in its place means that the store is read again.
 A run of another id, and the end of a run, remove what was kept.
 """
 
@@ -24,7 +24,8 @@ from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
 from jobs.runtime import interrupts
 from jobs.runtime.output import KEPT, OutputFailed, OutputFolder
-from schemas.rows import AuditOutcome, EarlierRun
+from schemas.outcome import Outcome
+from schemas.rows import EarlierRun
 from schemas.tables import TABLES
 from store_io.base.documents import value_of, whole_form
 from store_io.base.errors import StoreError, parsed
@@ -55,7 +56,7 @@ class FinishedStores:
                 self._groups.setdefault(store.replica_group, []).append(store)
         self.taken_over = 0  # stores
 
-    def take(self, earlier: Mapping[str, EarlierRun]) -> dict[int, AuditOutcome]:
+    def take(self, earlier: Mapping[str, EarlierRun]) -> dict[int, Outcome]:
         """Return a store's number -> its outcome, for stores that need not be read again. earlier: as `Reading` has it.
 
         The copies of one log are compared with each other: all of a group are taken over, or none.
@@ -78,11 +79,11 @@ class FinishedStores:
         """Keep a store that one task has audited."""
         self.keep(store, one.outcome, one.listing)
 
-    def keep(self, store: StoreArgument, outcome: AuditOutcome, listing: StoreListing | None) -> None:
+    def keep(self, store: StoreArgument, outcome: Outcome, listing: StoreListing | None) -> None:
         """Keep it. An incomplete one is not kept: what kept it from being read may be over."""
         if not self._keeps or listing is None or not outcome.complete:
             return
-        if sum(map(len, (outcome.queues, outcome.inputs, outcome.findings, outcome.steps))) > _MOST_ROWS:
+        if sum(map(len, (outcome.rows.queues, outcome.plan.inputs, outcome.found.findings, outcome.plan.steps))) > _MOST_ROWS:
             return
         try:
             content, names = json.dumps(outcome, default=_form), _digest(listing)
@@ -120,7 +121,7 @@ class FinishedStores:
         group = self._groups.get(store.replica_group or "", [])
         return [asdict(each) for each in (store, *group)]
 
-    def _kept(self, store: StoreArgument) -> AuditOutcome | None:
+    def _kept(self, store: StoreArgument) -> Outcome | None:
         if store.problem:
             return None
         try:
@@ -133,8 +134,8 @@ class FinishedStores:
                 return None
             if head["listing"] != _digest(list_folder(StoreLocation(store.path, store.parts))):
                 return None
-            outcome = value_of(AuditOutcome, parsed(json.loads, content))
-            for row in outcome.segments:
+            outcome = value_of(Outcome, parsed(json.loads, content))
+            for row in outcome.rows.segments:
                 row.update({name: datetime.fromisoformat(row[name]) for name in _TIMES & row.keys() if row[name] is not None})
         except Exception:
             return None  # whatever is wrong with what lies there, the store is read again

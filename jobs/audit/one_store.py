@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from jobs.audit.copy_at_rest import broker_signs, listing_problems
@@ -23,7 +23,8 @@ from jobs.report.texts.commands import store_words
 from jobs.runtime.jvm import is_local
 from jobs.runtime.output import STORE_FILES
 from schemas.advice import Cause
-from schemas.rows import AuditOutcome, FurthestRun, MappedFile
+from schemas.outcome import Outcome
+from schemas.rows import FurthestRun, MappedFile
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.base.failed_reads import failed_reads
@@ -72,18 +73,18 @@ def page_context(store: StoreArgument, info: RunInfo) -> PageContext:
     return PageContext(info, store_words(store), f"{info.out}/{store.name}/plan.json", index=True)
 
 
-def store_files(outcome: AuditOutcome, context: PageContext | None = None) -> Iterator[tuple[str, Iterable[str]]]:
+def store_files(outcome: Outcome, context: PageContext | None = None) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield the name and the text, in pieces, of each of the store's files."""
     for name, text in zip(STORE_FILES, _texts(outcome, context), strict=True):
         if text is not None:
             yield name, text
 
 
-def _texts(outcome: AuditOutcome, context: PageContext | None) -> Iterator[Iterable[str] | None]:
+def _texts(outcome: Outcome, context: PageContext | None) -> Iterator[Iterable[str] | None]:
     """Yield the text of each of `STORE_FILES`; None for a file that this store does not have."""
     yield plan_parts(outcome)
-    yield findings_jsonl(outcome.findings)
-    yield config_json(outcome.config) if outcome.config is not None else None
+    yield findings_jsonl(outcome.found.findings)
+    yield config_json(outcome.holds.config) if outcome.holds.config is not None else None
     yield report_html(outcome, context)
 
 
@@ -123,7 +124,7 @@ class WholeStore:
     addresses: as `StoreAudit.segment_addresses` gives them.
     """
 
-    outcome: AuditOutcome
+    outcome: Outcome
     texts: Texts
     location: StoreLocation
     listing: StoreListing
@@ -156,7 +157,7 @@ class WholeStore:
         self.failed = self.failed or bool(unread)
 
 
-Opened = StoreAudit | WholeStore | AuditOutcome  # an outcome: of a store that could not be opened
+Opened = StoreAudit | WholeStore | Outcome  # an outcome: of a store that could not be opened
 
 
 @dataclass
@@ -210,8 +211,7 @@ class StoreTask:
             raise NotOrdinary("this process failed, and not the copy")
         if not _is_short(outcome):
             raise NotOrdinary("its answer is large")
-        outcome.repairs = repairs_of(outcome, steps)
-        outcome.key = self.argument.key
+        outcome = replace(outcome, repairs=repairs_of(outcome, steps), key=self.argument.key)
         texts = packed_texts(store_files(outcome, page_context(self.argument, self.info)))
         copy, self.bytes_to_read = audit.copy, size
         return WholeStore(
@@ -224,9 +224,9 @@ def file_bytes(listing: StoreListing) -> int:
     return sum(file.size for file in listing.files if file.kind == "file")
 
 
-def _is_short(outcome: AuditOutcome) -> bool:
+def _is_short(outcome: Outcome) -> bool:
     """Say whether many such outcomes may be under way to the driver together."""
-    return len(outcome.findings) + len(outcome.queues) + len(outcome.steps) <= _FEW_ROWS
+    return len(outcome.found.findings) + len(outcome.rows.queues) + len(outcome.plan.steps) <= _FEW_ROWS
 
 
 def _for_the_driver(_: FurthestRun) -> Any:
@@ -238,7 +238,7 @@ class RenderTask:
     """Render the files of a store that the driver has judged. Picklable."""
 
     store: int
-    outcome: AuditOutcome
+    outcome: Outcome
     argument: StoreArgument
     info: RunInfo
     not_after: float = 0
@@ -306,9 +306,7 @@ class SmallStores:
         self._progress.expect("reading", sum(sizes.values()), 0, sizes)
         return [sound.get(store.name) for _, store in stores]
 
-    def render(
-        self, stores: Sequence[tuple[int, StoreArgument]], audits: Sequence[Opened], outcomes: Sequence[AuditOutcome]
-    ) -> None:
+    def render(self, stores: Sequence[tuple[int, StoreArgument]], audits: Sequence[Opened], outcomes: Sequence[Outcome]) -> None:
         """Have tasks render the files of these stores, if that is worth their start. stores, audits, outcomes: side by side."""
         tasks = []
         for (number, store), audit, outcome in zip(stores, audits, outcomes, strict=True):
@@ -330,15 +328,17 @@ def _can_be_whole(store: StoreArgument) -> bool:
     return not store.problem and not store.replica_group and not any(map(is_uri, store.roots))
 
 
-def add_repair_sections(
-    runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[AuditOutcome], reading: Reading
-) -> None:
-    """Give each outcome what a repair would do, worked out in one job. stores, outcomes: side by side."""
+def with_repair_sections(
+    runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[Outcome], reading: Reading
+) -> list[Outcome]:
+    """Return each outcome with what a repair would do, worked out in one job. stores, outcomes: side by side."""
     from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 
     tasks = [
         steps_tasks(outcome, reading.location(store), reading.not_after) for store, outcome in zip(stores, outcomes, strict=True)
     ]
     answers = iter(runner.answers([task for own in tasks for task in own], "steps of a repair"))
-    for outcome, own in zip(outcomes, tasks, strict=True):
-        outcome.repairs = repairs_of(outcome, [next(answers) for _ in own])
+    return [
+        replace(outcome, repairs=repairs_of(outcome, [next(answers) for _ in own]))
+        for outcome, own in zip(outcomes, tasks, strict=True)
+    ]

@@ -8,6 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ from jobs.report.files.result_files import RunInfo, result_json
 from jobs.runtime.faults import is_no_room
 from jobs.runtime.output import OutputFailed, OutputFolder, write_local
 from schemas.advice import Cause, Gap
-from schemas.rows import AuditOutcome
+from schemas.outcome import Assumed, Outcome
 from store_io.base.errors import parsed
 from store_io.base.packed import packed
 from store_io.wording.gaps import gap_text
@@ -127,28 +128,27 @@ def read_result(folder: str, run_id: str) -> dict[str, Any] | None:
     return result if isinstance(result, dict) and result.get("run_id") == run_id else None
 
 
-def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> AuditOutcome:
+def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> Outcome:
     """Return an outcome with code 3 and the sentence as its reason.
 
     verdict: given if the audit itself did not fail.
     """
     sentence = gap_text(gap)
-    return AuditOutcome(
+    return Outcome(
         store.name,
         store.path,
         store.release,
         gap.exit_code,
-        complete=False,
-        incomplete=[sentence],
-        gaps=[gap],
-        verdict=verdict or f"Could not be audited: {sentence}",
-        release_from=store.release_from,
-        replica_group=store.replica_group or "",
+        [sentence],
+        verdict or f"Could not be audited: {sentence}",
+        [gap],
         key=store.key,
+        replica_group=store.replica_group or "",
+        assumed=Assumed(store.release_from),
     )
 
 
-def put_away(outcome: AuditOutcome) -> None:
+def put_away(outcome: Outcome) -> Outcome:
     """Pack the lists of an outcome whose own files are written. Tables, and the pages of a run, read them once more."""
-    outcome.findings = packed(outcome.findings)
-    outcome.steps = packed(outcome.steps)
+    found = replace(outcome.found, findings=packed(outcome.found.findings))
+    return replace(outcome, found=found, plan=replace(outcome.plan, steps=packed(outcome.plan.steps)))

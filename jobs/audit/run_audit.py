@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,12 +22,12 @@ from jobs.audit.one_store import (
     SmallStores,
     Texts,
     WholeStore,
-    add_repair_sections,
     opened_audit,
     page_context,
     request_of,
     store_files,
     unpacked_texts,
+    with_repair_sections,
 )
 from jobs.audit.results import not_audited, put_away
 from jobs.audit.store_batches import BYTES_PER_CORE, FoundCopies, batches, slow_stores
@@ -46,7 +46,7 @@ from jobs.tables.datasets import DatasetPlan, SegmentOutput, by_dataset
 from jobs.tables.table_files import DataFile
 from jobs.tasks.progress import Progress, SparkCounters
 from schemas.advice import Cause, Gap
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.crc import checksum
 from store_io.base.errors import RefusedSetting, StoreError
@@ -85,7 +85,7 @@ def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None)
     with _noted(full_disk=True) as problems:
         output.begin([store.name for store in asked.stores], keep=True)
     finished = FinishedStores(output, asked)
-    outcomes: list[AuditOutcome] = []
+    outcomes: list[Outcome] = []
     unwritten: set[str] = set()
     counters = SparkCounters(started.context)
     runner = Runner(started.context, counters.report)
@@ -97,20 +97,18 @@ def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None)
         small = SmallStores(runner, progress, info, reading, len(asked.stores)) if wanted is None else None
         to_audit = StoresToAudit(runner, asked.stores, progress, reading, wanted, finished, copies, small, ahead)
         for outcome in audit_stores(to_audit):
-            outcomes.append(outcome)
             if len(asked.stores) == 1:
-                outcome.in_use = _in_use(asked.stores[0])
-            context = page_context(asked.stores[len(outcomes) - 1], info)
+                outcome = replace(outcome, in_use=_in_use(asked.stores[0]))
+            context = page_context(asked.stores[len(outcomes)], info)
             failed = write_store(output, outcome, context, small.take_files(outcome.name) if small is not None else ())
             problems += failed
             if failed:
                 unwritten.add(outcome.name)
-            if len(asked.stores) > 1:
-                put_away(outcome)
+            outcomes.append(put_away(outcome) if len(asked.stores) > 1 else outcome)
         past_problem = reading.past.result().problem if reading.past is not None else ""
         problems += [Unwritten(past_problem)] if past_problem else []
         problems += write_tables(started, replace(info, finished_at=datetime.now(UTC)), outcomes, wanted)
-        for sentence in slow_stores([(o.name, o.bytes_read, o.task_seconds) for o in outcomes]):
+        for sentence in slow_stores([(o.name, o.cost.bytes_read, o.cost.task_seconds) for o in outcomes]):
             progress.say(sentence)
     info = replace(
         info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(said_once(problems)),
@@ -175,7 +173,7 @@ class StoresToAudit:
     ahead: Opened | None = None
 
 
-def audit_stores(asked: StoresToAudit) -> Iterator[AuditOutcome]:
+def audit_stores(asked: StoresToAudit) -> Iterator[Outcome]:
     """Yield the outcome of each store, in their order. Several of them share each Spark job, and all copies of a group do."""
     stores, progress, reading, finished, copies = asked.stores, asked.progress, asked.reading, asked.finished, asked.copies
     small, ahead = asked.small, asked.ahead
@@ -195,16 +193,15 @@ def audit_stores(asked: StoresToAudit) -> Iterator[AuditOutcome]:
         if copies is not None:
             waiting, known = copies.grouped(waiting, prepared)
             prepared = _prepared(waiting, known, reading)  # a copy that one task has audited is opened to be compared
-        del known  # audits are let go of when they have ended
-        for outcomes in _outcomes(asked, waiting, prepared):
+        opened = dict(enumerate(prepared))
+        del known, prepared  # audits are let go of when they have ended
+        for outcomes in _outcomes(asked, waiting, opened):
             if small is not None:
-                small.render(
-                    [waiting[place] for place in outcomes], [prepared[place] for place in outcomes], [*outcomes.values()]
-                )
-            for place, outcome in outcomes.items():
-                (number, store), one = waiting[place], prepared[place]
-                done[number] = prepared[place] = outcome  # what is known of the store besides is not needed any more
-                progress.ended(outcome.name, outcome.exit_code, outcome.bytes_read, outcome.task_seconds)
+                small.render([waiting[place] for place in outcomes], [opened[place] for place in outcomes], [*outcomes.values()])
+            for place in [*outcomes]:
+                (number, store), one = waiting[place], opened.pop(place)
+                outcome = done[number] = outcomes.pop(place)
+                progress.ended(outcome.name, outcome.exit_code, outcome.cost.bytes_read, outcome.cost.task_seconds)
                 # A copy whose group was found is not kept: another try looks for the group again.
                 if finished is not None and store == stores[number] and not (keep and isinstance(one, WholeStore)):
                     finished.keep(store, outcome, _listing_of(one))
@@ -252,18 +249,19 @@ def _in_use(store: StoreArgument) -> str:
 
 
 def _outcomes(
-    asked: StoresToAudit, stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[Opened]
-) -> Iterator[dict[int, AuditOutcome]]:
+    asked: StoresToAudit, stores: Sequence[tuple[int, StoreArgument]], prepared: Mapping[int, Opened]
+) -> Iterator[dict[int, Outcome]]:
     """Yield outcomes of these numbered, opened stores, by the store's place in the list.
 
     The first outcomes are of stores that one task has audited. Then come as many stores together as keep all cores busy for
     a while. If time is limited all these stores are read together, so that each gets its share of the time.
     """
-    whole = {place: one.outcome for place, one in enumerate(prepared) if isinstance(one, WholeStore)}
-    opened = {place: one for place, one in enumerate(prepared) if not isinstance(one, WholeStore)}
-    for place, outcome in whole.items():
-        outcome.task_seconds = asked.runner.seconds[stores[place][0]]
-    yield whole
+    opened = {place: one for place, one in prepared.items() if not isinstance(one, WholeStore)}
+    yield {
+        place: replace(one.outcome, cost=replace(one.outcome.cost, task_seconds=asked.runner.seconds[stores[place][0]]))
+        for place, one in prepared.items()
+        if isinstance(one, WholeStore)
+    }
     weights = [sum(t.bytes_to_read for t in one.first) if isinstance(one, StoreAudit) else 0 for one in opened.values()]
     most = sum(weights) + 1 if asked.reading.not_after else BYTES_PER_CORE * max(1, asked.runner.context.defaultParallelism)
     places = [*opened]
@@ -274,8 +272,8 @@ def _outcomes(
 
 
 def _outcomes_together(
-    asked: StoresToAudit, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
-) -> list[AuditOutcome]:
+    asked: StoresToAudit, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | Outcome]
+) -> list[Outcome]:
     """Return the outcomes of these numbered stores, which share each job."""
     audits = [a for a in prepared if isinstance(a, StoreAudit)]
     for audit in audits:
@@ -311,23 +309,24 @@ def _outcomes_together(
                 one.settle()
     compare_replicas(asked.runner, prepared, asked.progress)
     outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
-    add_repair_sections(asked.runner, [store for _, store in part], outcomes, asked.reading)
-    for (number, store), outcome in zip(part, outcomes, strict=True):
-        outcome.key, outcome.task_seconds = store.key, asked.runner.seconds[number]
-        outcome.bytes_fetched = asked.runner.fetched[number] + sum(map(fetched_bytes, store.roots))
+    outcomes = with_repair_sections(asked.runner, [store for _, store in part], outcomes, asked.reading)
+    for at, (number, store) in enumerate(part):
+        fetched = asked.runner.fetched[number] + sum(map(fetched_bytes, store.roots))
+        cost = replace(outcomes[at].cost, bytes_fetched=fetched, task_seconds=asked.runner.seconds[number])
+        outcomes[at] = replace(outcomes[at], key=store.key, cost=cost)
         for root in filter(is_uri, store.roots):
             disk_cache.forget(root)
     return outcomes
 
 
-def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcome], progress: Progress) -> None:
+def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | Outcome], progress: Progress) -> None:
     """Compare the copies of each group, in one Spark job.
 
     Adds to the audits' findings, gives them their group, and makes those incomplete whose files could not
     be compared.
     """
     audits = [audit for audit in prepared if isinstance(audit, StoreAudit)]
-    absent = [(store.replica_group, store.name) for store in prepared if isinstance(store, AuditOutcome) and store.replica_group]
+    absent = [(store.replica_group, store.name) for store in prepared if isinstance(store, Outcome) and store.replica_group]
     groups = replica_groups(audits, absent)
     try:
         tasks = [group.tasks() for group in groups]
@@ -364,7 +363,7 @@ def _past(started: Session, info: RunInfo, stores: Sequence[StoreArgument]) -> F
     return past
 
 
-def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit | AuditOutcome:
+def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit | Outcome:
     """Return the store's audit with its first tasks; an outcome of code 3 if it cannot even begin."""
     if store.problem:
         return not_audited(store, Gap(Cause.WRONG_ARGUMENTS, values=(store.problem,)))
@@ -380,7 +379,7 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
 
 
 def write_store(
-    output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None, rendered: Texts = ()
+    output: OutputFolder, outcome: Outcome, context: PageContext | None = None, rendered: Texts = ()
 ) -> list[Unwritten]:
     """Write the store's own files; why something could not be written. rendered: their texts, if a task has made them."""
     with _noted() as problems:
@@ -389,7 +388,7 @@ def write_store(
     return problems
 
 
-def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, Unwritten]:
+def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[Outcome]) -> dict[str, Unwritten]:
     """Write the page of the whole run, and how groups of copies compare. Returns by name why a file could not be written."""
     missing = {}
     files: list[tuple[str, Callable[[], str | Iterable[str]]]] = [(INDEX, lambda: index_html(info, outcomes))]
@@ -403,7 +402,7 @@ def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[Audi
     return missing
 
 
-def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[Unwritten]:
+def write_tables(started: Session, info: RunInfo, outcomes: Sequence[Outcome], wanted: Wanted | None) -> list[Unwritten]:
     """Write the run's rows. Returns why something could not be written, the datasets of tasks too."""
     from jobs.tables.delta_tables import Tables
 

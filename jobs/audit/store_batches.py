@@ -9,7 +9,7 @@ from statistics import median
 from jobs.audit.one_store import Opened, WholeStore
 from jobs.cli.stores import StoreArgument
 from jobs.runtime import interrupts
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.wording import names_text
 from store_io.replicas.same_logs import same_logs
@@ -86,7 +86,7 @@ class FoundCopies:
         alone = [
             (place, one)
             for place, one in enumerate(prepared)
-            if not isinstance(one, AuditOutcome) and not one.failed and not stores[place][1].replica_group
+            if not isinstance(one, Outcome) and not one.failed and not stores[place][1].replica_group
         ]
         if len(alone) < 2:
             return grouped, audits

@@ -50,8 +50,9 @@ from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed
 from jobs.tasks.threads_or_spark import run_tasks_for
 from schemas.answer import Answer, StepName
+from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
-from schemas.rows import DOUBT, NAMED, AuditOutcome
+from schemas.rows import DOUBT, NAMED
 from schemas.store_names import BESIDE
 from store_io.answer.answers import answer_of
 from store_io.answer.repairs import none_goes
@@ -134,7 +135,7 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
             _write(asked, outcome)
         _say(_steps(command, asked, outcome) + end_text(end.headline, end.steps))
         return end.code
-    outcome.repairs = tuple(map(proposal_of, ways))
+    outcome = replace(outcome, repairs=tuple(map(proposal_of, ways)))
     _write(asked, outcome)
     if GIVE_UP not in command.flags and still_to_be_had(outcome, ways):
         named = [(name, command.options[name]) for name in ("--donor", "--to") if name in command.options]
@@ -156,7 +157,7 @@ def _rescue(command: Command, asked: AskedRescue) -> int:
     return _propose(command, asked, outcome, best)
 
 
-def _propose(command: Command, asked: AskedRescue, outcome: AuditOutcome, best: RepairProposal) -> int:
+def _propose(command: Command, asked: AskedRescue, outcome: Outcome, best: RepairProposal) -> int:
     """Show the recommended command; run it if that is wanted."""
     words = repair_words(best, _given(command, asked), _plan_file(asked, outcome), asked.target)
     run_it = YES in command.flags
@@ -173,7 +174,7 @@ def _propose(command: Command, asked: AskedRescue, outcome: AuditOutcome, best: 
 # ---- the audit, and ends without a repair ------------------------------------------------------------------------------
 
 
-def _audit(asked: AskedRescue, run_tasks: RunTasks) -> tuple[AuditOutcome, ComparedDonor]:
+def _audit(asked: AskedRescue, run_tasks: RunTasks) -> tuple[Outcome, ComparedDonor]:
     """Run the whole audit, under the store's own release and, to compare, all others.
 
     A donor is read and compared, too.
@@ -198,7 +199,7 @@ def _audit(asked: AskedRescue, run_tasks: RunTasks) -> tuple[AuditOutcome, Compa
     compared = ComparedDonor() if donor is None else _compared(audit, donor, run_tasks)
     outcome = audit.outcome()
     if asked.donor is not None and outcome.exit_code != CONSISTENT and (more := held_by(outcome, asked.donor.root)) is not None:
-        outcome.not_whole.insert(0, more)
+        outcome = replace(outcome, whole=replace(outcome.whole, signs=[more, *outcome.whole.signs]))
     return outcome, compared
 
 
@@ -215,7 +216,7 @@ def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> Comp
     return ComparedDonor(audit.request.name, group.result)
 
 
-def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: ComparedDonor) -> End | None:
+def _end_without_repair(outcome: Outcome, asked: AskedRescue, compared: ComparedDonor) -> End | None:
     """Return the end of a rescue without a repair, with its reason; None if a repair is worked out."""
     page = _page(asked, outcome)
     if outcome.effect is None or not outcome.complete:
@@ -233,8 +234,8 @@ def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: Com
             step = f"No repair adds this to a sound copy: use {store}, or its files of config/, instead."
             return End(outcome.exit_code, f"{said} The donor has more, as said above.", (step,))
         return End(CONSISTENT, said)
-    if outcome.release_from != NAMED or any(premise.kind == DOUBT for premise in outcome.premises):
-        code = StoreError.exit_code if outcome.release_from != NAMED else UsageError.exit_code
+    if outcome.assumed.release_from != NAMED or any(premise.kind == DOUBT for premise in outcome.assumed.premises):
+        code = StoreError.exit_code if outcome.assumed.release_from != NAMED else UsageError.exit_code
         return End(code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}")
     if outcome.no_repair:
         return End(
@@ -247,7 +248,7 @@ def _end_without_repair(outcome: AuditOutcome, asked: AskedRescue, compared: Com
     return None
 
 
-def _page(asked: AskedRescue, outcome: AuditOutcome) -> str:
+def _page(asked: AskedRescue, outcome: Outcome) -> str:
     return f"{asked.folder}/{outcome.name}/report.html has all of it"
 
 
@@ -256,18 +257,18 @@ def _given(command: Command, asked: AskedRescue) -> tuple[str, ...]:
     return (*store_words(asked.store), *command.spark, *start_words(command.options))
 
 
-def _lists_repair(outcome: AuditOutcome) -> bool:
+def _lists_repair(outcome: Outcome) -> bool:
     """Say whether a repair is one of the steps."""
     return any(step.name == StepName.REPAIR and step.what is None for step in steps_of(outcome))
 
 
-def _steps(command: Command, asked: AskedRescue, outcome: AuditOutcome, all_the_same: str = "") -> str:
+def _steps(command: Command, asked: AskedRescue, outcome: Outcome, all_the_same: str = "") -> str:
     """Return the list of steps. all_the_same: as `steps_list` takes it."""
     steps = shown_steps(outcome, _given(command, asked), _plan_file(asked, outcome), asked.target)
     return steps_list(outcome, steps, all_the_same)
 
 
-def _ways_without_unfit_donor(asked: AskedRescue, outcome: AuditOutcome, run_tasks: RunTasks) -> tuple[AskedRescue, list[Way]]:
+def _ways_without_unfit_donor(asked: AskedRescue, outcome: Outcome, run_tasks: RunTasks) -> tuple[AskedRescue, list[Way]]:
     """Return what is asked for, without a donor that has nothing to give to this log, and the ways."""
     try:
         return asked, _ways(asked, outcome, run_tasks)
@@ -277,7 +278,7 @@ def _ways_without_unfit_donor(asked: AskedRescue, outcome: AuditOutcome, run_tas
         return asked, _ways(asked, outcome, run_tasks)
 
 
-def _ways(asked: AskedRescue, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
+def _ways(asked: AskedRescue, outcome: Outcome, run_tasks: RunTasks) -> list[Way]:
     """Return a repair by each policy, worked out. Raises StoreError if no repair can follow this audit."""
     plan = read_plan(plan_text(outcome).encode())
     found = []
@@ -289,11 +290,11 @@ def _ways(asked: AskedRescue, outcome: AuditOutcome, run_tasks: RunTasks) -> lis
     return found
 
 
-def _plan_file(asked: AskedRescue, outcome: AuditOutcome) -> str:
+def _plan_file(asked: AskedRescue, outcome: Outcome) -> str:
     return f"{asked.folder}/{outcome.name}/plan.json"
 
 
-def _write(asked: AskedRescue, outcome: AuditOutcome) -> None:
+def _write(asked: AskedRescue, outcome: Outcome) -> None:
     """Write the audit's own results. Raises OutputFailed: without the plan nothing can be repaired."""
     output = asked.output()
     output.begin([outcome.name])

@@ -28,8 +28,9 @@ from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_files import DataFile, TablesFailed, hadoop_path, is_local, is_remote
 from schemas.arrow import arrow_schema
 from schemas.first_day import FirstDay
+from schemas.outcome import Outcome
 from schemas.replicas import LackedRange
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Row
 from schemas.table_views import VIEWS
 from schemas.tables import (
     DATASETS,
@@ -87,7 +88,7 @@ class Tables:
         return f"file:/{'/'.join(part for part in hadoop_path(self.uri).split('/') if part)}"
 
     def write_run(
-        self, run: RunInfo, outcomes: Sequence[AuditOutcome], datasets: Mapping[str, Sequence[DataFile]] | None = None
+        self, run: RunInfo, outcomes: Sequence[Outcome], datasets: Mapping[str, Sequence[DataFile]] | None = None
     ) -> None:
         """Put one run's rows into all tables, in the place of an earlier run of its id. Raises TablesFailed.
 
@@ -210,7 +211,7 @@ def _clean(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def run_rows(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, Rows]:
+def run_rows(run: RunInfo, outcomes: Sequence[Outcome]) -> dict[str, Rows]:
     """Return table -> its rows of this run, without run_id."""
     return {name: Rows(partial(_rows_of, name, run, outcomes)) for name in TABLES}
 
@@ -228,7 +229,7 @@ class Rows:
         return next(iter(self), None) is not None
 
 
-def _rows_of(name: str, run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[Row]:
+def _rows_of(name: str, run: RunInfo, outcomes: Sequence[Outcome]) -> Iterator[Row]:
     keys = {outcome.name: key_of(outcome) for outcome in outcomes}
     began = {} if name == RUNS else {RUN_STARTED.name: run.started_at}
     for outcome in outcomes:
@@ -240,7 +241,7 @@ def _rows_of(name: str, run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Itera
             yield {**head, **row}
 
 
-def key_of(outcome: AuditOutcome) -> str:
+def key_of(outcome: Outcome) -> str:
     """Return the store's key in the tables."""
     return outcome.key or outcome.name
 
@@ -263,7 +264,7 @@ class _Lack(NamedTuple):
     part: LackedRange
 
 
-def _lacks(outcome: AuditOutcome) -> Iterator[_Lack]:
+def _lacks(outcome: Outcome) -> Iterator[_Lack]:
     for lack in outcome.replicas.lacked_by(outcome.name):
         yield from (_Lack(lack.holder, outcome.replica_group, part) for part in lack.ranges)
 
@@ -276,7 +277,7 @@ class _StoreRun:
     message. day: None if it is not known.
     """
 
-    def __init__(self, run: RunInfo, outcome: AuditOutcome):
+    def __init__(self, run: RunInfo, outcome: Outcome):
         self.run, self.outcome = run, outcome
         self.effect, self.started = outcome.effect, outcome.started
         self.refusal = None if outcome.refusal is None else str(refusal_sentence(outcome.refusal))
@@ -285,16 +286,19 @@ class _StoreRun:
         self.day = _of_day(outcome.first_day) if outcome.first_day is not None else None
         self.replica_group, self.out = outcome.replica_group or None, run.out or None
         self.gaps = list(dict.fromkeys(str(gap.cause) for gap in outcome.gaps))
-        self.settings = [{"key": key, "value": str(s.value), "from": s.origin} for key, s in sorted(outcome.settings.items())]
+        self.settings = [
+            {"key": key, "value": str(s.value), "from": s.origin} for key, s in sorted(outcome.plan.settings.items())
+        ]
         self.loss = {"messages": outcome.loss.messages, "bytes": outcome.loss.bytes} if outcome.started is not None else None
         self.group = (
             dict(zip(("lacks_messages", "diverged"), lacks_of(outcome), strict=True)) if outcome.replicas.copies else None
         )
-        self.times = outcome if outcome.messages else None
-        self.listed = outcome if outcome.complete or outcome.segments else None
-        self.unread = outcome.not_read if self.listed else None
-        dropped = {"dropped": sum(outcome.findings_dropped.values())}
-        self.counted = _NOTHING_FOUND | outcome.counts | dropped if self.listed or outcome.findings else None
+        self.times = outcome.holds if outcome.holds.messages else None
+        self.listed = outcome.holds if outcome.complete or outcome.rows.segments else None
+        self.unread = outcome.covered.not_read if self.listed is not None else None
+        found = outcome.found
+        dropped = {"dropped": sum(found.dropped.values())}
+        self.counted = {**_NOTHING_FOUND, **found.counts, **dropped} if self.listed is not None or found.findings else None
 
 
 def _of_day(day: FirstDay) -> Row:
@@ -310,12 +314,12 @@ def _of_day(day: FirstDay) -> Row:
     }
 
 
-_ROWS: Mapping[str, Callable[[RunInfo, AuditOutcome], Iterable[Row]]] = {
-    "segments": lambda run, outcome: ({**row, **_verified(run, row)} for row in outcome.segments),
-    "queues": lambda run, outcome: outcome.queues,
-    "index_files": lambda run, outcome: outcome.index_files,
-    "findings": lambda run, outcome: ({"number": i, **finding_row(found)} for i, found in enumerate(outcome.findings)),
-    "plan_steps": lambda run, outcome: ({"number": i, **step_row(step)} for i, step in enumerate(outcome.steps)),
+_ROWS: Mapping[str, Callable[[RunInfo, Outcome], Iterable[Row]]] = {
+    "segments": lambda run, outcome: ({**row, **_verified(run, row)} for row in outcome.rows.segments),
+    "queues": lambda run, outcome: outcome.rows.queues,
+    "index_files": lambda run, outcome: outcome.rows.index_files,
+    "findings": lambda run, outcome: ({"number": i, **finding_row(found)} for i, found in enumerate(outcome.found.findings)),
+    "plan_steps": lambda run, outcome: ({"number": i, **step_row(step)} for i, step in enumerate(outcome.plan.steps)),
     "replica_parts": lambda run, outcome: map(REPLICA_PARTS.row, _lacks(outcome)),
     RUNS: lambda run, outcome: [TABLES[RUNS].row(_StoreRun(run, outcome))],
 }

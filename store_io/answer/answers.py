@@ -10,7 +10,8 @@ from typing import NamedTuple
 from schemas.advice import Cause, Lack
 from schemas.answer import Answer
 from schemas.finding_codes import BY_A_START, CURED, Code
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
+from schemas.outcome import Outcome
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.answer.repairs import empties, going, keeps_late_timers, more_than_a_start, none_goes
 from store_io.outcome.safety import (
     Decision,
@@ -31,16 +32,16 @@ LOG_KEPT_ELSEWHERE = (Cause.LOG_ELSEWHERE, Cause.LEDGER_LOG_ELSEWHERE)
 _LOSING = (Start.REFUSES, Start.CUTS, Start.LEAVES_UNSERVED, Start.LOSES_CONFIG, Start.CONFIG_LOST)
 
 
-def donor_holds_all(outcome: AuditOutcome) -> bool:
+def donor_holds_all(outcome: Outcome) -> bool:
     """Say whether a donor holds all messages of this copy, and more."""
-    return any(lack.kind == Lack.OTHER_COPY and not lack.own for lack in outcome.not_whole)
+    return any(lack.kind == Lack.OTHER_COPY and not lack.own for lack in outcome.whole.signs)
 
 
 @dataclass(frozen=True)
 class _Facts:
     """What the rules ask about one outcome."""
 
-    outcome: AuditOutcome
+    outcome: Outcome
 
     @cached_property
     def decision(self) -> Decision:
@@ -61,15 +62,15 @@ class _Facts:
 
     @property
     def not_whole(self) -> bool:
-        shown = any(lack.kind != Lack.OTHER_COPY for lack in self.outcome.not_whole)
+        shown = any(lack.kind != Lack.OTHER_COPY for lack in self.outcome.whole.signs)
         shown = shown or bool(counted(self.outcome, Code.SEGMENT_CHANGED))
         return self.log_elsewhere or (shown or is_emptied(self.outcome)) and not donor_holds_all(self.outcome)
 
     @property
     def other_holds_more(self) -> bool:
         lacking, outcome = self.decision.lacking, self.outcome
-        behind = any(f.code == Code.COPY_IS_BEHIND and f.severity != NOTE for f in outcome.findings)
-        donor = any(lack.kind == Lack.OTHER_COPY for lack in outcome.not_whole)
+        behind = any(f.code == Code.COPY_IS_BEHIND and f.severity != NOTE for f in outcome.found.findings)
+        donor = any(lack.kind == Lack.OTHER_COPY for lack in outcome.whole.signs)
         return behind or donor or lacking is not None and not lacking.earlier
 
     @property
@@ -86,7 +87,7 @@ class _Facts:
     @property
     def _late_alone(self) -> bool:
         """Say whether the start loses timer messages alone, as it comes too late for them, and no repair keeps these."""
-        lost = {f.code for f in self.outcome.findings if f.severity == LOSS}
+        lost = {f.code for f in self.outcome.found.findings if f.severity == LOSS}
         return lost == {Code.TIMERS_PASSED_OVER} and not keeps_late_timers(self.outcome)
 
     @property
@@ -108,7 +109,7 @@ class _Facts:
     @cached_property
     def mended_by_repair(self) -> bool:
         """Say whether something differs that any repair mends, and that a start does not."""
-        rows = [f for f in self.outcome.findings if f.severity == REBUILDABLE and f.code in CURED]
+        rows = [f for f in self.outcome.found.findings if f.severity == REBUILDABLE and f.code in CURED]
         return bool(rows) and (index_shrinks(self.outcome) or not all(map(self._mended_by_start, rows)))
 
     def _mended_by_start(self, finding: Finding) -> bool:
@@ -124,7 +125,7 @@ class _Facts:
     @cached_property
     def _cut_queues(self) -> set[tuple[str | None, int | None]]:
         """Return the queues that lead beyond the log before a start, and not after it."""
-        beyond = {(f.topic, f.queue_id) for f in self.outcome.findings if f.code == Code.QUEUE_ENTRY_BEYOND_END}
+        beyond = {(f.topic, f.queue_id) for f in self.outcome.found.findings if f.code == Code.QUEUE_ENTRY_BEYOND_END}
         started = self.outcome.started
         if not beyond or started is None:
             return set()
@@ -167,7 +168,7 @@ RULES = (
 )
 
 
-def answer_of(outcome: AuditOutcome) -> Answer:
+def answer_of(outcome: Outcome) -> Answer:
     """Return the answer: that of the first rule that holds."""
     facts = _Facts(outcome)
     return next(rule.answer for rule in RULES if rule.holds(facts))

@@ -7,26 +7,26 @@ from collections.abc import Iterator
 
 from schemas.advice import Advice, Step
 from schemas.first_day import TimersOfDay
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.base.times import iso_time
 from store_io.outcome.segments_read import segments_read
 
 _HOUR_MS, _WEEK = 3_600_000, 7 * 24
 
 
-def segments_that_go(outcome: AuditOutcome) -> tuple[int, int]:
+def segments_that_go(outcome: Outcome) -> tuple[int, int]:
     """Return (segments that the broker deletes within minutes, further ones in the next hour of deleteWhen)."""
     kept = outcome.first_day.retention if outcome.first_day is not None else None
     return (len(kept.at_once), len(kept.in_delete_when)) if kept is not None else (0, 0)
 
 
-def timers_passed_over(outcome: AuditOutcome) -> int:
+def timers_passed_over(outcome: Outcome) -> int:
     """Return timer messages that a start at this moment never delivers, as their time is too long ago."""
     timers = outcome.first_day.timers if outcome.first_day is not None else None
     return timers.never if timers is not None else 0
 
 
-def day_conditions(outcome: AuditOutcome) -> Iterator[Advice]:
+def day_conditions(outcome: Outcome) -> Iterator[Advice]:
     """Yield what to see to before the start, what takes most first."""
     day = outcome.first_day
     if day is None:
@@ -53,13 +53,13 @@ def _timers_before(timers: TimersOfDay) -> str | None:
     return before or "" if timers.never or timers.at_once and before else None
 
 
-def _keep_segments(outcome: AuditOutcome, at: str) -> Advice:
+def _keep_segments(outcome: Outcome, at: str) -> Advice:
     """Return the step that keeps all segments: the hours of fileReservedTime, and whether the disk is why younger ones go."""
     day = outcome.first_day
     assert day is not None and day.retention is not None
     kept = day.retention
     going = {*kept.at_once, *kept.in_delete_when}
-    dated = (segment for segment in segments_read(outcome.segments) if segment.path in going and segment.modified_ns)
+    dated = (segment for segment in segments_read(outcome.rows.segments) if segment.path in going and segment.modified_ns)
     oldest = max(0, day.moment.at_ms - min((segment.modified_ns // 1_000_000 for segment in dated), default=day.moment.at_ms))
     hours = math.ceil(oldest / _HOUR_MS) + _WEEK
     hours = hours if hours > kept.reserved_hours else 0

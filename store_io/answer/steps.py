@@ -9,8 +9,9 @@ from functools import cached_property
 from schemas.advice import Advice, Cause, Lack, NotWhole, Step
 from schemas.answer import Answer, AnswerStep, GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
+from schemas.outcome import Outcome
 from schemas.replicas import LOGS_APART, Group, TableAhead
-from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
+from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, Finding
 from store_io.answer.answers import LOG_KEPT_ELSEWHERE, NOT_DECIDED, answer_of, donor_holds_all
 from store_io.answer.day_steps import day_conditions
 from store_io.answer.promotion import OWN_BOUND, groups_without_offsets, topics_of_log, topics_of_tables
@@ -98,7 +99,7 @@ _REPLACED = (
 )
 
 
-def steps_of(outcome: AuditOutcome) -> list[AnswerStep]:
+def steps_of(outcome: Outcome) -> list[AnswerStep]:
     """Return the steps for a copy, each name's together in the order of `StepName`. Those that it does not need are left out."""
     return _Steps(outcome).listed()
 
@@ -106,7 +107,7 @@ def steps_of(outcome: AuditOutcome) -> list[AnswerStep]:
 class _Steps:
     """Puts the steps of one outcome together."""
 
-    def __init__(self, outcome: AuditOutcome):
+    def __init__(self, outcome: Outcome):
         self._outcome = outcome
         self._answer, self._decision = answer_of(outcome), decide(outcome)
         self._repair = recommended(outcome)
@@ -141,7 +142,7 @@ class _Steps:
         """Yield findings whose step somebody may have to take: of files that were not opened first, notes that are named last."""
         outcome = self._outcome
         unread = {gap.path for gap in outcome.gaps if gap.path}
-        rows = [f for f in outcome.findings if f.code in CATALOGUE]
+        rows = [f for f in outcome.found.findings if f.code in CATALOGUE]
         yield from (f for f in rows if CATALOGUE[f.code].unread and f.file in unread)
         for severity in (LOSS, REBUILDABLE):
             yield from (f for f in rows if f.severity == severity)
@@ -153,7 +154,7 @@ class _Steps:
         advice = finding.next
         assert advice is not None
         if advice.step in _NO_STEP or finding.code in _REPLACED:
-            perhaps = advice.step == Step.COPY_AGAIN_IF_LIVE and not self._outcome.not_whole
+            perhaps = advice.step == Step.COPY_AGAIN_IF_LIVE and not self._outcome.whole.signs
             return StepName.COPY if perhaps else None
         if self._holds_nothing and (finding.code == Code.SEGMENT_MISSING or advice.step in WITHOUT_DONOR):
             return None  # a donor gives it nothing
@@ -227,13 +228,18 @@ class _Steps:
     def _read(self) -> Iterator[AnswerStep]:
         """Yield what to do so that a copy of which nothing was read can be audited."""
         outcome = self._outcome
-        if self._answer != Answer.NOT_KNOWN or outcome.complete or outcome.segment_count or outcome.config is not None:
+        if (
+            self._answer != Answer.NOT_KNOWN
+            or outcome.complete
+            or outcome.holds.segment_count
+            or outcome.holds.config is not None
+        ):
             return
         for step in dict.fromkeys(_NOT_READ[gap.cause] for gap in outcome.gaps if gap.cause in _NOT_READ):
             yield AnswerStep(_NAME_OF.get(step, StepName.CONDITION), Advice(step))
 
     def _stop(self) -> Iterator[AnswerStep]:
-        if any(lack.kind in LATER_MOMENTS for lack in self._outcome.not_whole):
+        if any(lack.kind in LATER_MOMENTS for lack in self._outcome.whole.signs):
             yield AnswerStep(StepName.STOP, Advice(Step.STOP_BROKER))
         elif self._outcome.in_use:
             yield AnswerStep(StepName.STOP, Advice(Step.STOP_USER, (self._outcome.in_use,)))
@@ -246,29 +252,29 @@ class _Steps:
         if is_emptied(outcome):
             yield AnswerStep(StepName.COPY, Advice(Step.COPY_WHOLE))
         if not donor_holds_all(self._outcome):
-            yield from (_of_lack(StepName.COPY, lack) for lack in outcome.not_whole if lack.kind != Lack.OTHER_COPY)
+            yield from (_of_lack(StepName.COPY, lack) for lack in outcome.whole.signs if lack.kind != Lack.OTHER_COPY)
         absent = config_absent(outcome)
-        if absent and not any(lack.kind in (Lack.NO_CONFIG, Lack.LOG_ELSEWHERE) for lack in outcome.not_whole):
+        if absent and not any(lack.kind in (Lack.NO_CONFIG, Lack.LOG_ELSEWHERE) for lack in outcome.whole.signs):
             yield AnswerStep(StepName.COPY, Advice(Step.COPY_CONFIG, (absent, config_unknown(outcome))))
-        if any(f.code == Code.COMPACTED_TOPIC_UNSERVED and f.severity == LOSS for f in outcome.findings):
+        if any(f.code == Code.COMPACTED_TOPIC_UNSERVED and f.severity == LOSS for f in outcome.found.findings):
             yield AnswerStep(StepName.COPY, Advice(Step.COPY_COMPACTED))
-        if self._ends_torn() and not outcome.not_whole:
+        if self._ends_torn() and not outcome.whole.signs:
             yield AnswerStep(StepName.COPY, Advice(Step.COPY_AGAIN_IF_LIVE))
         yield from (step for step in self._found.get(StepName.COPY, ()) if step.what != Advice(Step.COPY_AGAIN_IF_LIVE))
 
     def _ends_torn(self) -> bool:
         """Say whether queues lead beyond the log of a broker that was not stopped cleanly, or the copy shows as much."""
-        outcome, end = self._outcome, self._outcome.log_end
-        lost = (f.phy_offset for f in outcome.findings if f.code == Code.MESSAGE_LOST and f.severity == LOSS)
-        beyond = outcome.unclean and end is not None and any(at is not None and at >= end for at in lost)
+        outcome, end = self._outcome, self._outcome.holds.log_end
+        lost = (f.phy_offset for f in outcome.found.findings if f.code == Code.MESSAGE_LOST and f.severity == LOSS)
+        beyond = outcome.whole.unclean and end is not None and any(at is not None and at >= end for at in lost)
         if beyond or counted(outcome, Code.LIVE_COPY):
             return True
         return any(step.what == Advice(Step.COPY_AGAIN_IF_LIVE) for step in self._found.get(StepName.COPY, ()))
 
     def _other(self) -> Iterator[AnswerStep]:
         outcome, lacking = self._outcome, self._decision.lacking
-        kinds = {lack.kind for lack in outcome.not_whole}
-        yield from (_of_lack(StepName.OTHER, lack) for lack in outcome.not_whole if lack.kind == Lack.OTHER_COPY)
+        kinds = {lack.kind for lack in outcome.whole.signs}
+        yield from (_of_lack(StepName.OTHER, lack) for lack in outcome.whole.signs if lack.kind == Lack.OTHER_COPY)
         if Lack.LOG_ELSEWHERE in kinds or donor_holds_all(self._outcome):
             return
         if lacking is not None and not lacking.earlier:
@@ -278,7 +284,7 @@ class _Steps:
         found = self._found.get(StepName.OTHER, [])
         if Lack.NO_CONFIG in kinds:
             yield AnswerStep(StepName.OTHER, Advice(Step.SEEK_TABLES))
-        if any(f.code == Code.CONSUMER_OFFSETS_EMPTY and f.severity != NOTE for f in outcome.findings):
+        if any(f.code == Code.CONSUMER_OFFSETS_EMPTY and f.severity != NOTE for f in outcome.found.findings):
             yield AnswerStep(StepName.OTHER, Advice(Step.TAKE_OFFSETS))
         if Lack.STORES_MERGED in kinds:
             return  # what findings say follows from that
@@ -291,8 +297,8 @@ class _Steps:
         yield from [AnswerStep(StepName.OTHER, none)] if none is not None else []
 
     def _change(self) -> Iterator[AnswerStep]:
-        if self._outcome.written_by:
-            yield AnswerStep(StepName.CHANGE, Advice(Step.WROTE, (self._outcome.written_by,)))
+        if self._outcome.assumed.written_by:
+            yield AnswerStep(StepName.CHANGE, Advice(Step.WROTE, (self._outcome.assumed.written_by,)))
         refusal = self._outcome.refusal
         line = refusal.correct_line if refusal is not None else None
         yield from [AnswerStep(StepName.CHANGE, line)] if line is not None else []
@@ -301,7 +307,7 @@ class _Steps:
     def _repairs(self) -> Iterator[AnswerStep]:
         """Yield the recommended repair, or why none is offered."""
         outcome = self._outcome
-        elsewhere = any(lack.kind == Lack.LOG_ELSEWHERE for lack in outcome.not_whole)
+        elsewhere = any(lack.kind == Lack.LOG_ELSEWHERE for lack in outcome.whole.signs)
         from_donor = self._answer == Answer.OTHER_COPY and self._repair is not None and DONOR in self._repair.options
         wanted = self._answer in (Answer.REPAIR, Answer.COPY_AGAIN) or from_donor
         if not wanted or donor_holds_all(self._outcome) or elsewhere:
@@ -329,7 +335,7 @@ class _Steps:
             yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_THIS, (outcome.replicas.place(lacking.holder),)))
         for place in self._never_join():
             yield AnswerStep(StepName.CONDITION, Advice(Step.EMPTY_OTHER, (place,)))
-        if any(lack.kind == Lack.NO_CONFIG for lack in outcome.not_whole):
+        if any(lack.kind == Lack.NO_CONFIG for lack in outcome.whole.signs):
             yield AnswerStep(StepName.CONDITION, Advice(Step.SET_OFFSETS))
         if shows_gone(outcome):
             yield AnswerStep(StepName.CONDITION, Advice(Step.DO_NOT_START))
@@ -337,8 +343,10 @@ class _Steps:
         yield from self._found.get(StepName.CONDITION, ())
         yield from (AnswerStep(StepName.CONDITION, advice) for advice in self._as_master())
         if not any(isinstance(step.what, Advice) and step.what.step == Step.SWITCH_OFF for step in self._change_steps):
-            yield from (AnswerStep(StepName.CONDITION, Advice(Step.SET_LINE, (line,))) for line in outcome.unsafe_settings)
-        if outcome.settings_from == DEFAULT and self._answer in (Answer.START, Answer.EMPTY):
+            yield from (
+                AnswerStep(StepName.CONDITION, Advice(Step.SET_LINE, (line,))) for line in outcome.assumed.unsafe_settings
+            )
+        if outcome.assumed.settings_from == DEFAULT and self._answer in (Answer.START, Answer.EMPTY):
             yield AnswerStep(StepName.CONDITION, Advice(Step.NAME_OWN_CONF))
 
     def _as_master(self) -> Iterator[Advice]:
@@ -346,7 +354,7 @@ class _Steps:
         outcome, lacking = self._outcome, self._decision.lacking
         if lacking is None or lacking.best:
             yield from topics_of_tables(outcome, list(_tables(outcome.replicas, outcome.name)))
-        if self._answer == Answer.OTHER_COPY or not any(f.code == Code.COPY_OF_SLAVE for f in outcome.findings):
+        if self._answer == Answer.OTHER_COPY or not any(f.code == Code.COPY_OF_SLAVE for f in outcome.found.findings):
             return
         yield from () if self._writes_tables else topics_of_log(outcome)
         yield from groups_without_offsets(outcome)
@@ -365,7 +373,7 @@ class _Steps:
         lacking = self._decision.lacking
         if lacking is not None and not lacking.earlier and (lacking.diverged_from or lacking.undecided) and not lacking.best:
             return
-        kinds = {lack.kind for lack in outcome.not_whole}
+        kinds = {lack.kind for lack in outcome.whole.signs}
         damaged = self._decision.start in (Start.MISSING, Start.DAMAGED, Start.NO_MESSAGE_LEFT)
         step = {
             Answer.COPY_AGAIN: Step.START_COPY,
@@ -373,7 +381,7 @@ class _Steps:
             Answer.CHANGE: Step.START_CHANGED if self._change_steps else Step.START_ALL_BUT,
             Answer.REPAIR: Step.START_NEW_STORE,
             Answer.START_MENDS: Step.START_DAMAGED if damaged else Step.START_MENDING,
-        }.get(answer, Step.START_JUDGED if outcome.not_judged else Step.START)
+        }.get(answer, Step.START_JUDGED if outcome.covered.not_judged else Step.START)
         if step == Step.START and self._day:
             step = Step.START_ONCE
         if Lack.LOG_ELSEWHERE not in kinds:
@@ -390,7 +398,7 @@ class _Steps:
     def _resend(self) -> Iterator[AnswerStep]:
         outcome, lacking = self._outcome, self._decision.lacking
         yield from self._found.get(StepName.RESEND, ())
-        late = sum(f.count for f in outcome.findings if f.code == Code.TIMERS_PASSED_OVER)
+        late = sum(f.count for f in outcome.found.findings if f.code == Code.TIMERS_PASSED_OVER)
         yield from [AnswerStep(StepName.RESEND, Advice(Step.SEND_TIMERS, (late,)))] if late and not self._keeps_late else []
         if lacking is not None and lacking.diverged_from:
             advice = _sent_from(outcome.name, lacking, outcome.replicas)
@@ -400,8 +408,8 @@ class _Steps:
         if given is not None:
             given_up = Advice(Step.SEND_GIVEN_UP, (given.messages, int(self._more_given_up)))
             yield from [AnswerStep(StepName.RESEND, given_up)] if given.messages else []
-        elif self._answer == Answer.START_MENDS and outcome.missing:
-            missing = outcome.missing.messages, int(outcome.missing.at_least)
+        elif self._answer == Answer.START_MENDS and outcome.whole.missing:
+            missing = outcome.whole.missing.messages, int(outcome.whole.missing.at_least)
             yield AnswerStep(StepName.RESEND, Advice(Step.SEND_AGAIN, missing))
 
 

@@ -9,12 +9,13 @@ import contextlib
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemas.advice import Cause, Gap
+from schemas.outcome import Outcome
 from schemas.replicas import NO_GROUP, Group
-from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, SegmentSummary
+from schemas.rows import Finding, FurthestRun, MappedFile, QueueKey, SegmentSummary
 from store_io.audit.open_copy import open_copy
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.base.errors import NotAStore, StoreError, UsageError
@@ -40,7 +41,7 @@ from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import changes_since
 
 
-def run_local(request: AuditRequest) -> AuditOutcome:
+def run_local(request: AuditRequest) -> Outcome:
     """Return the whole audit in this process."""
     return run_audit(request).outcome()
 
@@ -194,7 +195,7 @@ class StoreAudit:
             self.failed = True
             self.gaps.found[:] = [NotAStore(self.copy.no_store).gap()]
 
-    def outcome(self) -> AuditOutcome:
+    def outcome(self) -> Outcome:
         """Return all results. The same bytes give the same, but for `seconds`."""
         reasons = len(self.gaps.found)
         try:
@@ -210,17 +211,15 @@ class StoreAudit:
             self._fault(fault)
         return self._outcome()
 
-    def _outcome(self) -> AuditOutcome:
+    def _outcome(self) -> Outcome:
         seconds = time.monotonic() - self._began
         if self.failed:
             out = failed_outcome(self.request, self.gaps.faults)
         else:
             judged = Judgement(self.findings, self.gaps, self.furthest, self.held, self.replicas)
             out = (store_outcome if self.beside is None else start_outcome)(self.evidence, judged)
-            out.bytes_read += self.bytes_compared
-            out.replica_group = self.request.replica_group
-        out.seconds = seconds
-        return out
+        cost = replace(out.cost, bytes_read=out.cost.bytes_read + self.bytes_compared, seconds=seconds)
+        return replace(out, cost=cost, replica_group=self.request.replica_group)
 
     # ---- what is known ---------------------------------------------------------------------------------------------
 

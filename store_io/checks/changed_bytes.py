@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas.finding_codes import Code
-from schemas.rows import EXTENT_DAMAGED, AuditOutcome, Finding, SegmentSummary
+from schemas.outcome import Outcome
+from schemas.rows import EXTENT_DAMAGED, Finding, SegmentSummary
 from store_io.base.wording import count_text
 from store_io.model.evidence import Evidence
 
@@ -114,9 +115,9 @@ def changed_findings(evidence: Evidence, first: Mapping[str, FirstRead]) -> list
     ]
 
 
-def verdict_addition(outcome: AuditOutcome) -> str:
+def verdict_addition(outcome: Outcome) -> str:
     """Return the end of the verdict on a copy with changed segments; "" for any other."""
-    found = [f for f in outcome.findings if f.code == Code.SEGMENT_CHANGED]
+    found = [f for f in outcome.found.findings if f.code == Code.SEGMENT_CHANGED]
     more = f", nor those of {count_text(len(found) - 1, 'other segment')}" if len(found) > 1 else ""
     return f"; {found[0].file}: its {found[0].message}{more}" if found else ""
 

@@ -25,7 +25,8 @@ from dataclasses import replace
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, Code
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, AuditOutcome, Finding, FurthestRun, SegmentSummary, StoreFile
+from schemas.outcome import Outcome
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, Finding, FurthestRun, SegmentSummary, StoreFile
 from schemas.severity_cases import Case, severity_in
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, TIMER_LOG
 from store_io.base.wording import count_text
@@ -159,14 +160,16 @@ def _is_another_folder(evidence: Evidence, furthest: FurthestRun) -> bool:
     return foreign and furthest.location != evidence.request.location.root
 
 
-def verdict(outcome: AuditOutcome) -> str:
+def verdict(outcome: Outcome) -> str:
     """Return the verdict of a copy without a message, one sentence; empty for any other."""
     found = {
-        f.code: f for f in outcome.findings if f.code in (Code.COMMITLOG_EMPTY, Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
+        f.code: f
+        for f in outcome.found.findings
+        if f.code in (Code.COMMITLOG_EMPTY, Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
     }
     shrunk = found.get(Code.COMMITLOG_SHRUNK)
     if Code.COMMITLOG_EMPTIED in found:
-        before = f"; {_seen(outcome.furthest)}" if shrunk is not None and outcome.furthest is not None else ""
+        before = f"; {_seen(outcome.whole.furthest)}" if shrunk is not None and outcome.whole.furthest is not None else ""
         return f"Nothing to lose is left here: {found[Code.COMMITLOG_EMPTIED].message}{before}"
     if Code.COMMITLOG_EMPTY not in found:
         return ""
@@ -176,9 +179,9 @@ def verdict(outcome: AuditOutcome) -> str:
     return f"{CATALOGUE[Code.COMMITLOG_EMPTY].meaning.rstrip('.')}{starts}"
 
 
-def verdict_addition(outcome: AuditOutcome) -> str:
+def verdict_addition(outcome: Outcome) -> str:
     """Return the end of the verdict on a copy that has shrunk and still holds messages."""
-    shrunk = next((f for f in outcome.findings if f.code == Code.COMMITLOG_SHRUNK and f.severity == LOSS), None)
+    shrunk = next((f for f in outcome.found.findings if f.code == Code.COMMITLOG_SHRUNK and f.severity == LOSS), None)
     return f"; {shrunk.message}" if shrunk is not None else ""
 
 

@@ -18,8 +18,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from schemas.finding_codes import CATALOGUE, Code, Part, Stays
+from schemas.outcome import Outcome
 from schemas.repair import EmptiedTable, FindingKept, FindingsStay, HealedPlace, LogTail
-from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, SegmentSummary
+from schemas.rows import EXTENT_MESSAGE, NOTE, Finding, MappedFile, SegmentSummary
 from schemas.severity_cases import Case, severity_in
 from schemas.store_names import COMMITLOG, REPORT_SUFFIX
 from store_io.base.errors import StoreError
@@ -197,9 +198,9 @@ def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Lo
     return LogTail(end, size, digest.hexdigest())
 
 
-def repair_note(outcome: AuditOutcome) -> str:
+def repair_note(outcome: Outcome) -> str:
     """Return a sentence on the messages that the repair of this store gave up; empty for any other store."""
-    message = next((f.message for f in outcome.findings if f.code == Code.STORE_REPAIRED), "")
+    message = next((f.message for f in outcome.found.findings if f.code == Code.STORE_REPAIRED), "")
     return f"{message[:1].upper()}{message[1:]}." if message else ""
 
 

@@ -29,7 +29,7 @@ class AuditRequest:
     level: str = "full"  # or "quick": only what the broker would read
     not_after: float = 0  # seconds since 1970 from which no further segment is started; 0: never
     earlier: EarlierRun | None = None
-    release_from: str = NAMED  # as in AuditOutcome
+    release_from: str = NAMED  # as in Outcome
     reuse: bool = False  # what the earlier run, or one before it, has verified is not read again
     releases: tuple[str, ...] = ()  # to compare with each other; () none: the one above alone is answered for
     changed: tuple[str, bool] | None = None  # a setting that has another value than the store's own

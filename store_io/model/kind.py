@@ -18,7 +18,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from schemas.advice import Advice, Gap, LeftOut, Refusal
-from schemas.rows import AuditOutcome, Checkpoint, EarlierRun, Finding, PlanStep
+from schemas.outcome import Outcome
+from schemas.rows import Checkpoint, EarlierRun, Finding, PlanStep
 from schemas.start_effect import StartEffect
 from store_io.base.tasks import Task
 from store_io.broker.epochs import Epoch
@@ -198,5 +199,6 @@ class Kind(Generic[Facts, Results, View]):
         """Return the effect of a start with what this kind of files says of it."""
         return effect
 
-    def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
-        """Add the kind's rows to the outcome."""
+    def add_to_outcome(self, evidence: Evidence, outcome: Outcome) -> Outcome:
+        """Return the outcome with what the copy holds of this kind, and what a start loses of that."""
+        return outcome

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from schemas.advice import Lack, NotWhole
 from schemas.finding_codes import Code, Part
-from schemas.rows import EXTENT_DAMAGED, LOSS, NOTE, AuditOutcome, Finding
+from schemas.outcome import Outcome
+from schemas.rows import EXTENT_DAMAGED, LOSS, NOTE, Finding
 from schemas.store_names import COMMITLOG
 from store_io.checks.lost_messages import flushed_further
 from store_io.kinds.unread.unread_kind import holds_unread
@@ -23,16 +24,16 @@ from store_io.model.lost_entries import lost_places
 from store_io.outcome.safety import as_master
 
 
-def not_whole(evidence: Evidence, out: AuditOutcome) -> list[NotWhole]:
+def not_whole(evidence: Evidence, out: Outcome) -> list[NotWhole]:
     """Return what shows that the copy is not whole, the gravest first. out: with its findings and missing messages."""
     if any(misfit.part & Part.LOG for misfit in evidence.copy.misfits):
         return []  # by the wrong size of a segment others seem to be missing
     of_the_log = [] if holds_unread(evidence) else _of_the_log(evidence, out)  # else settings keep a start from the log
-    found = [*_stores_merged(out.findings), *of_the_log, *_no_config(evidence, out.findings)]
+    found = [*_stores_merged(out.found.findings), *of_the_log, *_no_config(evidence, out.found.findings)]
     return sorted(found, key=lambda one: tuple(Lack).index(one.kind))
 
 
-def held_by(outcome: AuditOutcome, path: str) -> NotWhole | None:
+def held_by(outcome: Outcome, path: str) -> NotWhole | None:
     """Return that the donor at this path holds more at the end of its log, which no repair of the copy takes; else None."""
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is None or lacking.diverged_from:
@@ -57,16 +58,16 @@ def _no_config(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[NotW
         yield NotWhole(Lack.NO_CONFIG, "config/", place=broker_folder(evidence.request.broker_conf, "config"))
 
 
-def _of_the_log(evidence: Evidence, out: AuditOutcome) -> Iterator[NotWhole]:
+def _of_the_log(evidence: Evidence, out: Outcome) -> Iterator[NotWhole]:
     """Yield what of the log is missing; if broker.conf keeps the log in another folder, that alone."""
-    parts = [*_segments(evidence, out), *_zeros(evidence, out.findings)]
+    parts = [*_segments(evidence, out), *_zeros(evidence, out.found.findings)]
     if not any(part.kind == Lack.SEGMENTS_AT_END for part in parts):
-        parts += _queues_later(evidence, out.findings)
+        parts += _queues_later(evidence, out.found.findings)
     counted = [part for part in parts if part.kind != Lack.ZEROS or not part.messages]
     if (
-        out.missing and len(counted) == len(parts) == 1 and (not out.damaged_extents or not parts[0].messages)
+        out.whole.missing and len(counted) == len(parts) == 1 and (not out.holds.damaged_extents or not parts[0].messages)
     ):  # all that is missing
-        parts = [replace(parts[0], messages=out.missing.messages, at_least=out.missing.at_least)]
+        parts = [replace(parts[0], messages=out.whole.missing.messages, at_least=out.whole.missing.at_least)]
     elsewhere = evidence.copy.log_place.elsewhere
     if elsewhere and parts:
         yield replace(parts[0], kind=Lack.LOG_ELSEWHERE, file=COMMITLOG, files=1, place=elsewhere)
@@ -75,14 +76,14 @@ def _of_the_log(evidence: Evidence, out: AuditOutcome) -> Iterator[NotWhole]:
     yield from (replace(part, place=folder) for part in parts)
 
 
-def _segments(evidence: Evidence, out: AuditOutcome) -> Iterator[NotWhole]:
-    gone = [f for f in out.findings if f.code == Code.SEGMENT_MISSING and f.severity == LOSS and f.phy_offset is not None]
+def _segments(evidence: Evidence, out: Outcome) -> Iterator[NotWhole]:
+    gone = [f for f in out.found.findings if f.code == Code.SEGMENT_MISSING and f.severity == LOSS and f.phy_offset is not None]
     between = [f for f in gone if (f.phy_offset or 0) < evidence.log.end]
     if between:
         yield _missing(Lack.SEGMENTS_BETWEEN, between, evidence)
     at_end = [f for f in gone if f not in between]
     ahead = queues_ahead(evidence.leftovers.values(), evidence.log)
-    if at_end and out.messages and ahead is not None and ahead.shows_more:
+    if at_end and out.holds.messages and ahead is not None and ahead.shows_more:
         yield _missing(Lack.SEGMENTS_AT_END, at_end, evidence)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 
 from schemas.losses import ALL_READ, TimerCount
-from schemas.rows import AuditOutcome, Comparison, PlanStep, Row, Start
+from schemas.outcome import Outcome
+from schemas.rows import Comparison, PlanStep, Row, Start
 from schemas.start_effect import (
     BrokerState,
     ConfigLoad,
@@ -31,24 +32,24 @@ _OF_A_START = (
 )  # fmt: skip
 
 
-def audit_plan(outcome: AuditOutcome) -> Row:
+def audit_plan(outcome: Outcome) -> Row:
     """Return plan.json of an audit, but for what a repair would do. Long lists in it are made while they are read."""
     return {
         "schema_version": 1,
         "store": outcome.name,
         "release": outcome.release,
-        "release_from": outcome.release_from,
+        "release_from": outcome.assumed.release_from,
         "complete": outcome.complete,
         "gaps": gap_rows(outcome.gaps),
-        **({"not_read": asdict(outcome.not_read)} if outcome.not_read != ALL_READ else {}),
-        **({"not_judged": outcome.not_judged} if outcome.not_judged else {}),
-        "settings": {key: _setting_row(setting) for key, setting in sorted(outcome.settings.items())},
-        "inputs": outcome.inputs,
+        **({"not_read": asdict(outcome.covered.not_read)} if outcome.covered.not_read != ALL_READ else {}),
+        **({"not_judged": outcome.covered.not_judged} if outcome.covered.not_judged else {}),
+        "settings": {key: _setting_row(setting) for key, setting in sorted(outcome.plan.settings.items())},
+        "inputs": outcome.plan.inputs,
         "broker": broker_section(outcome.effect) if outcome.effect is not None else None,
         "first_day": first_day_section(outcome.first_day),
-        "steps": mapped(outcome.steps, step_row),
+        "steps": mapped(outcome.plan.steps, step_row),
         **(_comparison(outcome.comparison) if outcome.comparison is not None else {}),
-        **({"edges": [edge._asdict() for edge in outcome.edges]} if outcome.edges is not None else {}),
+        **({"edges": [edge._asdict() for edge in outcome.plan.edges]} if outcome.plan.edges is not None else {}),
     }
 
 

@@ -16,8 +16,9 @@ from enum import Enum, StrEnum, auto
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import BY_A_START, CATALOGUE, STARTS_DISPATCH, Code, Part
+from schemas.outcome import Outcome
 from schemas.replicas import Group, Rejoining, Relation
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from schemas.start_effect import Election
 from schemas.store_names import COMMITLOG
 from store_io.base.wording import count_text, names_text, seen
@@ -238,60 +239,60 @@ class Decision:
     other_release: bool
 
 
-def decide(outcome: AuditOutcome) -> Decision:
+def decide(outcome: Outcome) -> Decision:
     """Return how safe a start of the copy is, and what decides it."""
     start = start_of(outcome)
     alone = _SAFETY_OF[start]
     if (
         start != Start.AGAINST_SETTINGS
         and is_emptied(outcome)
-        and (not outcome.messages or start in (Start.MISSING, Start.DAMAGED, Start.LOSES_CONFIG))
+        and (not outcome.holds.messages or start in (Start.MISSING, Start.DAMAGED, Start.LOSES_CONFIG))
     ):
         alone = Safety.GONE
     lacking = as_master(outcome.replicas, outcome.name)
     in_group = alone
     if lacking is not None:
         in_group = max(alone, Safety.DIVERGED if lacking.diverged_from else Safety.LACKS, key=lambda safety: safety.danger)
-    other_release = bool(outcome.written_by) and outcome.effect is not None and in_group not in OF_ANY_RELEASE
+    other_release = bool(outcome.assumed.written_by) and outcome.effect is not None and in_group not in OF_ANY_RELEASE
     safety = Safety.UNKNOWN if other_release and in_group != Safety.STOP else in_group
     return Decision(safety, start, alone, lacking, in_group, other_release)
 
 
-def election_of(outcome: AuditOutcome) -> Election | None:
+def election_of(outcome: Outcome) -> Election | None:
     """Return the election as master in controller mode; None without one."""
     controller = outcome.started.controller if outcome.started is not None else None
     return controller.election if controller is not None else None
 
 
-def election_hangs(outcome: AuditOutcome) -> bool:
+def election_hangs(outcome: Outcome) -> bool:
     """Say whether what never ends is the election in controller mode. If start() itself never ends, there is no election."""
     return bool(counted(outcome, Code.BROKER_HANGS)) and election_of(outcome) is not None
 
 
-def setting_at_fault(outcome: AuditOutcome) -> Advice | None:
+def setting_at_fault(outcome: Outcome) -> Advice | None:
     """Return the next step if a line of broker.conf stops the start, which no repair changes; else None."""
     return outcome.refusal.correct_line if outcome.refusal is not None else None
 
 
-def setting_that_cuts(outcome: AuditOutcome) -> str:
+def setting_that_cuts(outcome: Outcome) -> str:
     """Return the setting for which a start seems to cut sound messages that lack the property it asks for, or ""."""
-    steps = (f.next for f in outcome.findings if f.code == Code.BROKER_DROPS_MESSAGES and f.has_step(Step.SWITCH_OFF))
+    steps = (f.next for f in outcome.found.findings if f.code == Code.BROKER_DROPS_MESSAGES and f.has_step(Step.SWITCH_OFF))
     return next((str(step.values[0]) for step in steps if step is not None), "")
 
 
-def has_other_losses(outcome: AuditOutcome) -> bool:
+def has_other_losses(outcome: Outcome) -> bool:
     """Say whether more is wrong than that a start cuts the log."""
-    return bool(outcome.damaged_extents) or any(
-        finding.severity == LOSS and finding.code != Code.BROKER_DROPS_MESSAGES for finding in outcome.findings
+    return bool(outcome.holds.damaged_extents) or any(
+        finding.severity == LOSS and finding.code != Code.BROKER_DROPS_MESSAGES for finding in outcome.found.findings
     )
 
 
-def start_of(outcome: AuditOutcome) -> Start:
+def start_of(outcome: Outcome) -> Start:
     """Return the effect of a start on the copy by itself. Facts that an earlier audit saw are left out here."""
     return Start.AGAINST_SETTINGS if settings_at_odds(outcome) else start_beside_settings(outcome)
 
 
-def start_beside_settings(outcome: AuditOutcome) -> Start:
+def start_beside_settings(outcome: Outcome) -> Start:
     """Return the effect of a start, whatever settings are at odds with the copy."""
     damaged = is_damaged(outcome)
     if outcome.effect is None:
@@ -305,9 +306,9 @@ def start_beside_settings(outcome: AuditOutcome) -> Start:
     if entries_lost(outcome):
         return Start.LOSES_CONFIG
     if damaged:
-        if not outcome.messages:
+        if not outcome.holds.messages:
             return Start.NO_MESSAGE_LEFT
-        missing = any(f.severity == LOSS and f.code in (Code.SEGMENT_MISSING, Code.MESSAGE_LOST) for f in outcome.findings)
+        missing = any(f.severity == LOSS and f.code in (Code.SEGMENT_MISSING, Code.MESSAGE_LOST) for f in outcome.found.findings)
         return Start.MISSING if missing else Start.DAMAGED
     if outcome.incomplete:
         return Start.NOT_READ
@@ -318,40 +319,42 @@ def start_beside_settings(outcome: AuditOutcome) -> Start:
     return Start.REBUILD if differs_alone(outcome) else Start.SAFE
 
 
-def differs_alone(outcome: AuditOutcome) -> bool:
+def differs_alone(outcome: Outcome) -> bool:
     """Say whether something in the copy itself differs that is no loss. What only another copy has is none of it."""
-    elsewhere = sum(1 for f in outcome.findings if f.code == Code.COPY_IS_BEHIND)
-    return outcome.counts.get(REBUILDABLE, 0) > elsewhere
+    elsewhere = sum(1 for f in outcome.found.findings if f.code == Code.COPY_IS_BEHIND)
+    return outcome.found.counts.get(REBUILDABLE, 0) > elsewhere
 
 
-def tables_behind(outcome: AuditOutcome) -> list[str]:
+def tables_behind(outcome: Outcome) -> list[str]:
     """Return a clause for each table of config/ that is newer in another copy of the group."""
-    return [f.message for f in outcome.findings if f.code == Code.COPY_IS_BEHIND and f.file != COMMITLOG]
+    return [f.message for f in outcome.found.findings if f.code == Code.COPY_IS_BEHIND and f.file != COMMITLOG]
 
 
-def changed_alone(outcome: AuditOutcome) -> bool:
+def changed_alone(outcome: Outcome) -> bool:
     """Say whether the only losses are bytes that changed under the same modification time."""
-    return {f.code for f in outcome.findings if f.severity == LOSS} == {Code.SEGMENT_CHANGED}
+    return {f.code for f in outcome.found.findings if f.severity == LOSS} == {Code.SEGMENT_CHANGED}
 
 
-def is_damaged(outcome: AuditOutcome) -> bool:
+def is_damaged(outcome: Outcome) -> bool:
     """Say whether something is lost besides a refused start, entries of config/ and settings at odds with the copy."""
     others = len(config_entries_lost(outcome)) + len(settings_at_odds(outcome))
-    return outcome.counts.get(LOSS, 0) > counted(outcome, Code.BROKER_REFUSES) + others
+    return outcome.found.counts.get(LOSS, 0) > counted(outcome, Code.BROKER_REFUSES) + others
 
 
-def settings_at_odds(outcome: AuditOutcome) -> list[Finding]:
+def settings_at_odds(outcome: Outcome) -> list[Finding]:
     """Return the findings on settings with which the copy must not be started; those on the most messages first."""
-    found = [f for f in outcome.findings if f.code in AT_ODDS and f.severity == LOSS]
+    found = [f for f in outcome.found.findings if f.code in AT_ODDS and f.severity == LOSS]
     return sorted(found, key=lambda f: (-f.count, f.file))
 
 
-def config_entries_lost(outcome: AuditOutcome) -> list[Finding]:
+def config_entries_lost(outcome: Outcome) -> list[Finding]:
     """Return the findings on entries of config/ that the copy shows and a start does not hold."""
-    return [f for f in outcome.findings if f.severity == LOSS and f.code in (Code.CONFIG_TABLE_LOST, Code.TOPIC_NOT_IN_TABLE)]
+    return [
+        f for f in outcome.found.findings if f.severity == LOSS and f.code in (Code.CONFIG_TABLE_LOST, Code.TOPIC_NOT_IN_TABLE)
+    ]
 
 
-def entries_lost(outcome: AuditOutcome) -> str:
+def entries_lost(outcome: Outcome) -> str:
     """Return the numbers of topics, groups and offsets that the copy shows and a start does not hold. "" without any."""
     found, more = dict.fromkeys(TABLE_NOUNS.values(), 0), False
     for f in config_entries_lost(outcome):
@@ -364,13 +367,13 @@ def entries_lost(outcome: AuditOutcome) -> str:
     return ("over " if more else "") + " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def entries_lost_clauses(outcome: AuditOutcome) -> list[str]:
+def entries_lost_clauses(outcome: Outcome) -> list[str]:
     """Return a clause for each table of which the copy shows more than a start holds, and one for all topics with messages."""
     tables = [f.message for f in config_entries_lost(outcome) if f.code == Code.CONFIG_TABLE_LOST]
     return [*tables, *topics_lost(outcome)]
 
 
-def topics_lost(outcome: AuditOutcome) -> Iterator[str]:
+def topics_lost(outcome: Outcome) -> Iterator[str]:
     """Yield a clause on topics with messages that a table lacks which a start takes; none without any."""
     return _topics_clause([f for f in config_entries_lost(outcome) if f.code == Code.TOPIC_NOT_IN_TABLE])
 
@@ -384,37 +387,37 @@ def _topics_clause(topics: Sequence[Finding]) -> Iterator[str]:
         yield f"clients cannot find {named}, although {there}"
 
 
-def left_to_a_start(outcome: AuditOutcome) -> bool:
+def left_to_a_start(outcome: Outcome) -> bool:
     """Say whether something differs that is no loss, and the next step of all of it is a start."""
-    steps = {finding.next for finding in outcome.findings if finding.severity == REBUILDABLE}
-    return bool(steps) and steps <= set(BY_A_START) and not outcome.counts.get(LOSS)
+    steps = {finding.next for finding in outcome.found.findings if finding.severity == REBUILDABLE}
+    return bool(steps) and steps <= set(BY_A_START) and not outcome.found.counts.get(LOSS)
 
 
-def mended_by_a_start(outcome: AuditOutcome) -> bool:
+def mended_by_a_start(outcome: Outcome) -> bool:
     """Say whether a start even puts all of it right: entries of queues and of the index, which are missing."""
-    steps = {finding.next for finding in outcome.findings if finding.severity == REBUILDABLE}
+    steps = {finding.next for finding in outcome.found.findings if finding.severity == REBUILDABLE}
     return left_to_a_start(outcome) and steps == {STARTS_DISPATCH} and not index_shrinks(outcome)
 
 
-def remade_index_files(outcome: AuditOutcome) -> set[str]:
+def remade_index_files(outcome: Outcome) -> set[str]:
     """Return the index files that a start deletes, to make those of the last segments again."""
-    return {step.file for step in outcome.steps if step.action == "rebuild" and step.file.startswith("index/")}
+    return {step.file for step in outcome.plan.steps if step.action == "rebuild" and step.file.startswith("index/")}
 
 
-def index_shrinks(outcome: AuditOutcome) -> bool:
+def index_shrinks(outcome: Outcome) -> bool:
     """Say whether a start deletes index files and makes those of earlier messages of the log not again."""
     remade, started = remade_index_files(outcome), outcome.started
     if not remade or started is None or not started.after_dispatch.index:
         return False
     first = min(made.begin_phy_offset for made in started.after_dispatch.index)
     start = max(0, started.min_phy_offset)
-    before = (row for row in outcome.index_files if row.get("file") in remade and row.get("entries"))
+    before = (row for row in outcome.rows.index_files if row.get("file") in remade and row.get("entries"))
     return any(max(row.get("begin_phy_offset") or 0, start) < min(first, row["end_phy_offset"]) for row in before)
 
 
-def config_losses(outcome: AuditOutcome) -> list[str]:
+def config_losses(outcome: Outcome) -> list[str]:
     """Return a clause for each loss in tables of config/; the most severe first. [] if they are as a broker left them."""
-    found = [f for f in outcome.findings if f.severity == REBUILDABLE and CATALOGUE[f.code].about == Part.CONFIG]
+    found = [f for f in outcome.found.findings if f.severity == REBUILDABLE and CATALOGUE[f.code].about == Part.CONFIG]
     topics = [f for f in found if f.code == Code.TOPIC_NOT_IN_TABLE]
     again = [f for f in found if f.code == Code.DELAYED_MESSAGES_AGAIN]
     files = {code: sorted({f.file for f in found if f.code == code}) for code in _CONFIG_CLAUSES}
@@ -428,44 +431,44 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
     return clauses
 
 
-def refused_by_config(outcome: AuditOutcome) -> str:
+def refused_by_config(outcome: Outcome) -> str:
     """Return the file of config/ at which a start ends, by its own name; "" without one."""
     loads = outcome.effect.config if outcome.effect is not None else None
     return loads.refused_by if loads is not None else ""
 
 
-def config_absent(outcome: AuditOutcome) -> str:
+def config_absent(outcome: Outcome) -> str:
     """Return what a start needs of config/ and a copy with messages lacks, if no finding says so; else ""."""
-    loads, tables = outcome.effect.config if outcome.effect is not None else None, outcome.config
-    holds_messages = outcome.messages or counted(outcome, Code.MESSAGES_NOT_READ)
+    loads, tables = outcome.effect.config if outcome.effect is not None else None, outcome.holds.config
+    holds_messages = outcome.holds.messages or counted(outcome, Code.MESSAGES_NOT_READ)
     if tables is None or loads is None or loads.refused_by or not holds_messages:
         return ""
     return "" if entries_lost(outcome) or config_losses(outcome) else tables.absent
 
 
-def no_config(outcome: AuditOutcome) -> str:
+def no_config(outcome: Outcome) -> str:
     """Return what is absent of config/ and must be restored before a start, if the start loses no message. Else ""."""
-    return config_absent(outcome) if outcome.complete and not outcome.counts.get(LOSS) else ""
+    return config_absent(outcome) if outcome.complete and not outcome.found.counts.get(LOSS) else ""
 
 
-def config_unknown(outcome: AuditOutcome) -> str:
+def config_unknown(outcome: Outcome) -> str:
     """Name what a start does not know without config/, for a sentence; "" if nothing of config/ is absent."""
     absent = config_absent(outcome)
     return absent and ("topics, groups and offsets" if absent.endswith("/") else "topics")
 
 
-def differs_from_log(outcome: AuditOutcome) -> bool:
+def differs_from_log(outcome: Outcome) -> bool:
     """Say whether something above a note is wrong besides config/ and what only other copies have."""
     besides = (Part.CONFIG, Part.REPLICAS)
-    return any(f.severity != NOTE and CATALOGUE[f.code].about not in besides for f in outcome.findings)
+    return any(f.severity != NOTE and CATALOGUE[f.code].about not in besides for f in outcome.found.findings)
 
 
-def named_notes(outcome: AuditOutcome) -> list[Finding]:
+def named_notes(outcome: Outcome) -> list[Finding]:
     """Return the notes that leave the exit code as it is and that a reader must know. The verdict says their messages."""
-    return [f for f in outcome.findings if f.severity == NOTE and f.code in CATALOGUE and CATALOGUE[f.code].named]
+    return [f for f in outcome.found.findings if f.severity == NOTE and f.code in CATALOGUE and CATALOGUE[f.code].named]
 
 
-def named_sentences(outcome: AuditOutcome) -> list[str]:
+def named_sentences(outcome: Outcome) -> list[str]:
     """Return the verdict's clauses on these notes. For many of one code it is the first message, and how many more there are."""
     found: dict[str, list[Finding]] = {}
     for note in named_notes(outcome):
@@ -476,41 +479,45 @@ def named_sentences(outcome: AuditOutcome) -> list[str]:
     ]
 
 
-def counted(outcome: AuditOutcome, code: str) -> int:
+def counted(outcome: Outcome, code: str) -> int:
     """Return how many there are of a code, the folded ones too."""
-    return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)
+    return sum(f.count for f in outcome.found.findings if f.code == code) + outcome.found.dropped.get(code, 0)
 
 
-def timers_lost(outcome: AuditOutcome) -> int:
+def timers_lost(outcome: Outcome) -> int:
     """Return the number of timer messages that a start would never deliver.
 
     Messages whose copies were just left out of the copy are not counted.
     """
     codes = (Code.TIMER_MESSAGE_LOST, Code.TIMERS_PASSED_OVER)
-    return sum(f.count for f in outcome.findings if f.code in codes and f.severity == LOSS)
+    return sum(f.count for f in outcome.found.findings if f.code in codes and f.severity == LOSS)
 
 
-def unqueueable(outcome: AuditOutcome) -> int:
+def unqueueable(outcome: Outcome) -> int:
     """Return lost messages that no repair brings back to consumers either."""
-    return sum(finding.count for finding in outcome.findings if finding.severity == LOSS and finding.has_step(Step.NO_QUEUE))
+    return sum(
+        finding.count for finding in outcome.found.findings if finding.severity == LOSS and finding.has_step(Step.NO_QUEUE)
+    )
 
 
-def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
+def lacks_of(outcome: Outcome) -> tuple[int, bool]:
     """Return (messages that other copies of its group hold and it does not, whether it has diverged from one of them)."""
     lacking = as_master(outcome.replicas, outcome.name)
     return (0, False) if lacking is None else (lacking.lacks, bool(lacking.diverged_from))
 
 
-def is_emptied(outcome: AuditOutcome) -> bool:
+def is_emptied(outcome: Outcome) -> bool:
     """Say whether something proves that the copy's log held messages that it holds no more, at its end or altogether."""
-    return any(f.severity == LOSS and f.code in (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK) for f in outcome.findings)
+    return any(f.severity == LOSS and f.code in (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK) for f in outcome.found.findings)
 
 
-def shows_gone(outcome: AuditOutcome) -> bool:
+def shows_gone(outcome: Outcome) -> bool:
     """Say whether other files of a copy without messages still show which messages existed: a start deletes them."""
-    return holds_nothing(outcome) and (bool(outcome.index_files) or any(queue.get("disk_entries") for queue in outcome.queues))
+    return holds_nothing(outcome) and (
+        bool(outcome.rows.index_files) or any(queue.get("disk_entries") for queue in outcome.rows.queues)
+    )
 
 
-def holds_nothing(outcome: AuditOutcome) -> bool:
+def holds_nothing(outcome: Outcome) -> bool:
     """Say whether the copy provably held messages once, and holds none now. A repair would make an empty store of it."""
-    return not outcome.messages and is_emptied(outcome)
+    return not outcome.holds.messages and is_emptied(outcome)

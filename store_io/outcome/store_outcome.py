@@ -9,8 +9,9 @@ from schemas.advice import Cause, Gap, LeftOut
 from schemas.finding_codes import Code
 from schemas.first_day import FirstDay
 from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, NotRead, TopicLoss
+from schemas.outcome import Assumed, Contents, CopyWhole, Cost, Covered, Differences, Outcome, OutcomeRows, PlanParts
 from schemas.replicas import NO_GROUP, Group
-from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun
+from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, Finding, FurthestRun
 from schemas.start_effect import LostByStart, QueueLost, StartEffect
 from schemas.timer_layout import TIMER_WHEEL
 from store_io.base.exit_codes import INCOMPLETE, of_store
@@ -94,41 +95,41 @@ class Judgement:
     replicas: Group = NO_GROUP
 
 
-def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:
+def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> Outcome:
     """Return the outcome of an audit that could not be made."""
     out = _blank(request, gaps)
-    out.verdict = f"Could not be audited: {out.incomplete[0]}"
-    return out
+    return replace(out, verdict=f"Could not be audited: {out.incomplete[0]}")
 
 
-def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
+def store_outcome(evidence: Evidence, judged: Judgement) -> Outcome:
     """Return all results but `seconds`, which the caller measures. The same bytes give the same."""
     copy = evidence.copy
     known, start = not judged.gaps.faults, evidence.request.start
     day = first_day(evidence, start) if known and start is not None else None
     out = _judged(evidence, replace(judged, findings=[*judged.findings, *_of_the_day(day)]))
-    _set_premises(evidence, out)
-    out.not_judged, out.no_repair = not_judged(evidence), no_repair(evidence.copy)
-    out.bytes_read = evidence.bytes_read
-    out.first_day = day
-    out.settings, out.inputs = copy.rules.settings, plan_inputs(evidence)
-    out.effect = _start_effect(evidence) if known else None
-    out.steps = release_leaves(evidence, out.findings)
-    out.loss = loss_of_start(evidence.loss)
+    out = replace(
+        out,
+        assumed=_assumed(evidence, out.assumed),
+        no_repair=no_repair(copy),
+        first_day=day,
+        effect=_start_effect(evidence) if known else None,
+        loss=loss_of_start(evidence.loss),
+        replicas=judged.replicas,
+        holds=_contents(evidence),
+        cost=Cost(evidence.bytes_read),
+        plan=PlanParts(release_leaves(evidence, out.found.findings), copy.rules.settings, plan_inputs(evidence)),
+        rows=OutcomeRows(
+            segment_rows(evidence, judged.findings, judged.held),
+            queue_rows(evidence, judged.findings),
+            index_rows(evidence, judged.findings),
+        ),
+    )
     for kind in KINDS:
-        kind.add_to_outcome(evidence, out)
-    out.segments = segment_rows(evidence, judged.findings, judged.held)
-    out.queues = queue_rows(evidence, judged.findings)
-    out.index_files = index_rows(evidence, judged.findings)
-    _count_messages(evidence, out)
-    out.segment_count = len(copy.segment_files)
-    out.unclean = copy.unclean
-    out.log_end = log_end(evidence.segments) if evidence.end_is_known else None
-    out.not_whole = not_whole(evidence, out)
-    out.furthest, out.replicas = judged.furthest, judged.replicas
-    out.verdict_head, verdict = verdict_parts(out)
-    out.verdict = out.verdict_head + verdict
-    return out
+        out = kind.add_to_outcome(evidence, out)
+    whole = replace(out.whole, signs=not_whole(evidence, out), furthest=judged.furthest, unclean=copy.unclean)
+    out = replace(out, whole=whole)
+    head, verdict = verdict_parts(out)
+    return replace(out, verdict_head=head, verdict=head + verdict)
 
 
 def _of_the_day(day: FirstDay | None) -> Iterator[Finding]:
@@ -139,78 +140,76 @@ def _of_the_day(day: FirstDay | None) -> Iterator[Finding]:
         yield Finding(Code.TIMERS_PASSED_OVER, TIMER_WHEEL, message=said, count=number)
 
 
-def start_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
+def start_outcome(evidence: Evidence, judged: Judgement) -> Outcome:
     """Return an outcome that has the effect of a start and the exit code alone. Parts that are not judged are named."""
-    out = _judged(evidence, judged)
-    out.not_judged = not_judged(evidence)
-    out.effect = None if judged.gaps.faults else _start_effect(evidence)
-    return out
+    return replace(_judged(evidence, judged), effect=None if judged.gaps.faults else _start_effect(evidence))
 
 
-def _judged(evidence: Evidence, judged: Judgement) -> AuditOutcome:
+def _judged(evidence: Evidence, judged: Judgement) -> Outcome:
     """Return an outcome with all that decides its exit code: its findings, and its incomplete parts."""
     left_out = not_read(evidence)
-    gaps = [*judged.gaps.faults, *not_read_gaps(evidence, left_out), *judged.gaps.on_purpose]
-    out = _blank(evidence.request, gaps)
-    out.level, out.not_read = evidence.request.level, left_out
-    out.complete = not out.incomplete
-    found, out.findings_dropped = final_findings(evidence, judged.findings)
-    out.findings = kept_by_repair(evidence, found)
-    for finding in out.findings:
-        out.counts[finding.severity] = out.counts.get(finding.severity, 0) + 1
-    out.exit_code = of_store(out.counts, out.gaps)
-    out.missing = missing_messages(evidence, out.findings)
-    return out
+    out = _blank(evidence.request, [*judged.gaps.faults, *not_read_gaps(evidence, left_out), *judged.gaps.on_purpose])
+    found, dropped = final_findings(evidence, judged.findings)
+    findings, counts = kept_by_repair(evidence, found), dict[str, int]()
+    for finding in findings:
+        counts[finding.severity] = counts.get(finding.severity, 0) + 1
+    return replace(
+        out,
+        exit_code=of_store(counts, out.gaps),
+        covered=Covered(evidence.request.level, left_out, not_judged(evidence)),
+        found=Differences(findings, counts, dropped),
+        whole=CopyWhole(missing=missing_messages(evidence, findings)),
+    )
 
 
-def _blank(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:
+def _blank(request: AuditRequest, gaps: Sequence[Gap]) -> Outcome:
     told = distinct(gaps)
-    return AuditOutcome(
+    return Outcome(
         request.name,
         request.location.root,
         request.release,
         INCOMPLETE,
-        False,
         incomplete_texts(told),
         gaps=told,
-        release_from=request.release_from,
-        settings_from=NAMED if request.broker_conf is not None else DEFAULT,
         replica_group=request.replica_group,
+        assumed=Assumed(request.release_from, NAMED if request.broker_conf is not None else DEFAULT),
     )
 
 
-def _set_premises(evidence: Evidence, out: AuditOutcome) -> None:
+def _assumed(evidence: Evidence, named: Assumed) -> Assumed:
     request, written = evidence.request, evidence.written_by()
     copy, conf = evidence.copy, None
     if request.broker_conf is not None:
         misfits = [*(misfit.sentence for misfit in copy.misfits), *mode_doubts(copy.listing, copy.rules)]
         noted = [*ignored_lines(request.broker_conf, copy.rules), *filter(None, [copy.log_place.said])]
         conf = GivenConf(misfits, odd_settings(request.broker_conf, copy.rules), noted)
-    out.unsafe_settings = unsafe_settings(copy.rules, parse_properties(request.broker_conf or ""))
-    out.inferred_mode = inferred_mode(evidence.copy.rules)
-    out.written_by = "" if request.release_from == NAMED or written.holds(request.release) else written.range_text()
-    out.premises = premises(
-        request.release,
-        request.release_from,
-        written,
-        copy.rules.settings,
-        conf,
+    return replace(
+        named,
+        unsafe_settings=unsafe_settings(copy.rules, parse_properties(request.broker_conf or "")),
+        inferred_mode=inferred_mode(copy.rules),
+        written_by="" if request.release_from == NAMED or written.holds(request.release) else written.range_text(),
+        premises=premises(request.release, request.release_from, written, copy.rules.settings, conf),
     )
 
 
-def _count_messages(evidence: Evidence, out: AuditOutcome) -> None:
-    """Count messages, damage, and the times of messages. Segments that were not read count as an earlier run knows them."""
-    for segment in evidence.segments:
-        out.messages += sum(e.message_count for e in segment.extents)
-        out.damaged_extents += sum(e.kind == EXTENT_DAMAGED for e in segment.extents)
+def _contents(evidence: Evidence) -> Contents:
+    """Return the numbers of messages and their times. Segments that were not read count as an earlier run knows them."""
+    extents = [extent for segment in evidence.segments for extent in segment.extents]
+    messages = sum(extent.message_count for extent in extents)
     times = [(s.first_store_time, s.last_store_time) for s in evidence.segments if s.last_store_time]
     for file in evidence.unread:
         known = evidence.earlier.reused_segment(file.path)
         if known is not None and known.row.get("messages"):
-            out.messages += known.row["messages"]
+            messages += known.row["messages"]
             times.append((known.row["first_store_time_ms"], known.row["last_store_time_ms"]))
-    if times:
-        out.first_store_time, out.last_store_time = min(t[0] for t in times), max(t[1] for t in times)
+    return Contents(
+        messages,
+        min((first for first, _ in times), default=0),
+        max((last for _, last in times), default=0),
+        len(evidence.copy.segment_files),
+        sum(extent.kind == EXTENT_DAMAGED for extent in extents),
+        log_end(evidence.segments) if evidence.end_is_known else None,
+    )
 
 
 def _start_effect(evidence: Evidence) -> StartEffect | None:

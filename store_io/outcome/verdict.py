@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from schemas.finding_codes import Code
-from schemas.rows import DEFAULT, DOUBT, NAMED, TAKEN, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import DEFAULT, DOUBT, NAMED, TAKEN
 from store_io.base.wording import count_text, names_text
 from store_io.checks import changed_bytes, emptied
 from store_io.checks.repaired_store import repair_note
@@ -36,12 +37,12 @@ from store_io.wording.refusals import refusal_sentence
 _NOT_KNOWN = (Start.NOT_KNOWN, Start.NOT_KNOWN_OF_DAMAGED)
 
 
-def names_first_gap(outcome: AuditOutcome) -> bool:
+def names_first_gap(outcome: Outcome) -> bool:
     """Say whether the verdict names the first reason why the audit is incomplete."""
     return bool(outcome.incomplete) and start_of(outcome) in _NOT_KNOWN and not emptied.verdict(outcome)
 
 
-def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
+def verdict_parts(outcome: Outcome) -> tuple[str, str]:
     """Return (the premises with which the verdict begins, the verdict itself). All else is set in the outcome."""
     effect, started = outcome.effect, outcome.started
     without_log = emptied.verdict(outcome)
@@ -51,38 +52,40 @@ def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
         else _verdict(outcome) + emptied.verdict_addition(outcome) + changed_bytes.verdict_addition(outcome)
     )
     for code in (Code.QUEUES_COPIED_LATER, Code.LIVE_COPY, Code.STORES_MERGED):  # the cause of what follows
-        for finding in (f for f in outcome.findings if f.code == code):
+        for finding in (f for f in outcome.found.findings if f.code == code):
             sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is not None:
         sentence = f"{lacking.verdict()}; by itself: {sentence}"
-    if outcome.inferred_mode and effect is not None and (started is None or outcome.loss.messages):
-        sentence = f"Taken for {outcome.inferred_mode}, which a broker that has left this mode keeps, too: {sentence}"
-    doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
+    if outcome.assumed.inferred_mode and effect is not None and (started is None or outcome.loss.messages):
+        sentence = f"Taken for {outcome.assumed.inferred_mode}, which a broker that has left this mode keeps, too: {sentence}"
+    doubts = [premise.sentence for premise in outcome.assumed.premises if premise.kind == DOUBT]
     head = f"{doubts[0]}. " if doubts else ""
     if doubts:
         sentence = f"With what was named: {sentence}"
-    taken = [premise.sentence for premise in outcome.premises if premise.kind == TAKEN]
+    taken = [premise.sentence for premise in outcome.assumed.premises if premise.kind == TAKEN]
     if len(taken) > 1:
         least = "at least " if len(taken) > MOST_NAMED else ""
         more = f"(and {least}{count_text(len(taken) - 1, 'more line')} of broker.conf)"
         head, sentence = "", f"{taken[0]} {more}. {head}{sentence}"
     elif taken:
         head = f"{taken[0]}. {head}"
-    if outcome.release_from != NAMED and effect is not None:
-        why = "no release was named" if outcome.release_from == DEFAULT else f"{outcome.release_from} is not known"
+    if outcome.assumed.release_from != NAMED and effect is not None:
+        why = (
+            "no release was named" if outcome.assumed.release_from == DEFAULT else f"{outcome.assumed.release_from} is not known"
+        )
         sentence += f" ({why}: this one is assumed)"
-    if outcome.settings_from == DEFAULT and effect is not None:
+    if outcome.assumed.settings_from == DEFAULT and effect is not None:
         sentence += f" (no broker.conf was named: {_assumed_settings(outcome)})"
     if absent := no_config(outcome):
         sentence += f". A start knows no {config_unknown(outcome)}: {absent} is not in this copy"
-    fates = outcome.timers.fates if outcome.timers is not None else None
+    fates = outcome.holds.timers.fates if outcome.holds.timers is not None else None
     unseen = fates.after_end.messages + fates.no_unit.messages if fates is not None else 0
     if unseen and not timers_lost(outcome):
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"
     sentence += "".join(f". {said}" for said in named_sentences(outcome))
-    if outcome.not_judged and started is not None:
-        sentence += f". Not judged: {names_text(outcome.not_judged)}"
+    if outcome.covered.not_judged and started is not None:
+        sentence += f". Not judged: {names_text(outcome.covered.not_judged)}"
     if started is not None and started.controller is not None and not counted(outcome, Code.BROKER_HANGS):
         sentence += (
             ". In controller mode: counted as this replica is after its election as master, alone in its syncStateSet; before it,"
@@ -93,7 +96,7 @@ def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
     return head, sentence + ("; not all of this copy was read" if outcome.incomplete and effect is not None else "")
 
 
-def _start_without_log(outcome: AuditOutcome) -> str:
+def _start_without_log(outcome: Outcome) -> str:
     """Return clauses on a start of a copy without a message, if it loses more of the broker's state."""
     if outcome.refusal is not None:
         return f"; RocketMQ {outcome.release} would not start on this copy: {refusal_sentence(outcome.refusal)}"
@@ -102,11 +105,11 @@ def _start_without_log(outcome: AuditOutcome) -> str:
     return "".join(f"; {clause}" for clause in (*lost, *config_losses(outcome)))
 
 
-def _assumed_settings(outcome: AuditOutcome) -> str:
+def _assumed_settings(outcome: Outcome) -> str:
     """Return a clause on the settings that are assumed if nobody named a broker.conf. Sizes from the files go without saying."""
     found = [
         f"{key} = {str(setting.value).lower() if isinstance(setting.value, bool) else setting.value}"
-        for key, setting in sorted(outcome.settings.items())
+        for key, setting in sorted(outcome.plan.settings.items())
         if setting.origin == "inferred" and type(setting.value) is not int
     ]
     if not found:
@@ -114,7 +117,7 @@ def _assumed_settings(outcome: AuditOutcome) -> str:
     return f"{names_text(found)} by its files, RocketMQ's defaults else are assumed"
 
 
-def _verdict(outcome: AuditOutcome) -> str:
+def _verdict(outcome: Outcome) -> str:
     at_odds = settings_at_odds(outcome)
     if not at_odds:
         return _by_itself(outcome)
@@ -124,7 +127,7 @@ def _verdict(outcome: AuditOutcome) -> str:
     return f"{_start_beside(outcome) if unread else _by_itself(outcome)}. With {settings or 'this broker.conf'}, {said}"
 
 
-def _by_itself(outcome: AuditOutcome) -> str:
+def _by_itself(outcome: Outcome) -> str:
     release, start = outcome.release, start_beside_settings(outcome)
     if start in _NOT_KNOWN:
         why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
@@ -158,12 +161,12 @@ def _by_itself(outcome: AuditOutcome) -> str:
             f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
         )
     judged = "everything" if outcome.complete else "what was read of it"
-    if outcome.complete and outcome.not_judged:
+    if outcome.complete and outcome.covered.not_judged:
         judged = "all that was judged"
     return f"RocketMQ {release} would start on this copy and lose nothing; {judged} is consistent"
 
 
-def _start_beside(outcome: AuditOutcome) -> str:
+def _start_beside(outcome: Outcome) -> str:
     """Say what a start does that reads another log than the one with messages."""
     if outcome.started is None:
         return f"RocketMQ {outcome.release} would read another log of this copy"
@@ -172,7 +175,7 @@ def _start_beside(outcome: AuditOutcome) -> str:
     return f"RocketMQ {outcome.release} would start{more}"
 
 
-def _losing(outcome: AuditOutcome, lost: int) -> str:
+def _losing(outcome: Outcome, lost: int) -> str:
     """Return the sentence on the fate of valid messages of the log; "" if all stay."""
     release, started = outcome.release, outcome.started
     if election_hangs(outcome):

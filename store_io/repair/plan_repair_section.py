@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.advice import Gap
+from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
-from schemas.rows import AuditOutcome
 from store_io.base import locks
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.exit_codes import DERIVED, LOST
@@ -83,7 +83,7 @@ def _run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
     return [run_task(task) for task in tasks]
 
 
-def steps_tasks(outcome: AuditOutcome, location: StoreLocation, not_after: float = 0) -> list[StepsTask]:
+def steps_tasks(outcome: Outcome, location: StoreLocation, not_after: float = 0) -> list[StepsTask]:
     """Return a task for each policy. None if no repair is needed, or none can be planned, or the store is too large."""
     if not _wanted(outcome) or _message_bytes(outcome) > MOST_BYTES:
         return []
@@ -91,7 +91,7 @@ def steps_tasks(outcome: AuditOutcome, location: StoreLocation, not_after: float
     return [StepsTask(0, location, text, policy, size, helps, not_after, late) for policy in POLICIES]
 
 
-def repairs_of(outcome: AuditOutcome, answers: Iterable[Any]) -> tuple[RepairProposal, ...]:
+def repairs_of(outcome: Outcome, answers: Iterable[Any]) -> tuple[RepairProposal, ...]:
     """Return what a repair of that store would do by each policy. answers: of its tasks, in their order; a gap says why there is
     none."""
     if not _wanted(outcome):
@@ -115,9 +115,9 @@ def _proposal(policy: str, answer: Any) -> RepairProposal:
     return proposal
 
 
-def _wanted(outcome: AuditOutcome) -> bool:
+def _wanted(outcome: Outcome) -> bool:
     return outcome.exit_code in (DERIVED, LOST) and outcome.complete and outcome.effect is not None
 
 
-def _message_bytes(outcome: AuditOutcome) -> int:
-    return sum(row["message_bytes"] or 0 for row in outcome.segments)
+def _message_bytes(outcome: Outcome) -> int:
+    return sum(row["message_bytes"] or 0 for row in outcome.rows.segments)

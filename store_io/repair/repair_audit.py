@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.first_day import StartMoment
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, WALK_AUDIT, AuditOutcome, QueueKey, SegmentSummary
+from schemas.outcome import Outcome
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
@@ -34,11 +35,11 @@ class Audited:
     serious: findings above a note.
     """
 
-    def __init__(self, audit: StoreAudit, outcome: AuditOutcome, kept: Mapping[str, KeptRows]):
+    def __init__(self, audit: StoreAudit, outcome: Outcome, kept: Mapping[str, KeptRows]):
         self.kept = kept
         self._audit, self.outcome, self.evidence = audit, outcome, audit.evidence
-        self.complete, self.findings = outcome.complete, outcome.findings
-        self.serious = [f for f in outcome.findings if f.severity != NOTE]
+        self.complete, self.findings = outcome.complete, outcome.found.findings
+        self.serious = [f for f in outcome.found.findings if f.severity != NOTE]
         self.copy = copy = self.evidence.copy
         evidence = self.evidence
         self.rules, self.tree, self.unclean, self.checkpoint = copy.rules, copy.tree, copy.unclean, copy.checkpoint
@@ -162,7 +163,7 @@ def _without_rows(result: Any, kept: dict[str, KeptRows]) -> Any:
     return result.summary
 
 
-def _not_audited(what: str, outcome: AuditOutcome) -> StoreError:
+def _not_audited(what: str, outcome: Outcome) -> StoreError:
     return StoreError(f"{what} could not be audited: {outcome.incomplete[0]}")
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from schemas.outcome import Outcome
 from schemas.repair import RepairProposal, RepairReport, RepairStep
-from schemas.rows import AuditOutcome, Row
+from schemas.rows import Row
 from store_io.base.documents import document_of
 from store_io.outcome.plan_writer import audit_plan
 
 _KNOWN_IF_REFUSED = ("refused", "worked_out", "options", "config_left", "config", "steps")  # keys that are then not null
 
 
-def plan_document(outcome: AuditOutcome) -> Row:
+def plan_document(outcome: Outcome) -> Row:
     """Return the plan of an outcome, with its section `repair` if one was asked for."""
     plan = audit_plan(outcome)
     return plan if outcome.repairs is None else {**plan, "repair": section(outcome.repairs)}

@@ -17,8 +17,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from schemas.outcome import Outcome
 from schemas.repair import RepairStep
-from schemas.rows import NAMED, AuditOutcome, Row
+from schemas.rows import NAMED, Row
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.java_properties import property_line
 from store_io.base.paths import is_inner_path
@@ -101,7 +102,7 @@ def properties_text(settings: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def plan_text(outcome: AuditOutcome) -> str:
+def plan_text(outcome: Outcome) -> str:
     """Return an audit's plan as `read_plan` takes it; lists that lie packed in it are written as lists."""
     return json.dumps(plan_document(outcome), default=list)
 
@@ -306,9 +307,9 @@ def other_settings(plan: RepairPlan, given: Mapping[str, Any]) -> list[str]:
     return wrong
 
 
-def differences(plan: RepairPlan, found: AuditOutcome) -> list[str]:
+def differences(plan: RepairPlan, found: Outcome) -> list[str]:
     """Return sentences on differences between the audit of the copy and the plan."""
-    inputs = {row["file"]: (row["size"], row["digest"]) for row in found.inputs}
+    inputs = {row["file"]: (row["size"], row["digest"]) for row in found.plan.inputs}
     wrong = []
     for path in sorted(plan.inputs.keys() | inputs.keys()):
         then, now = plan.inputs.get(path), inputs.get(path)
@@ -320,7 +321,7 @@ def differences(plan: RepairPlan, found: AuditOutcome) -> list[str]:
     if plan.release != found.release:
         wrong.append(f"release: {plan.release} in the plan, {found.release} asked for")
     for key, then in sorted(plan.settings.items()):
-        now = found.settings[key].value if key in found.settings else None
+        now = found.plan.settings[key].value if key in found.plan.settings else None
         if then != now:
             wrong.append(f"settings.{key}: {then!r} in the plan, {now!r} in the repair's own audit")
     broker = broker_section(found.effect) if found.effect is not None else {}

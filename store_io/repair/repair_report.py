@@ -92,7 +92,7 @@ def report(work: Work, begun: Begun, ended: Ended) -> RepairReport:
         kept=tuple(verdict.kept),
         stays=stays_of(verdict.kept),
         messages_before=begun.messages,
-        messages_after=ended.final.outcome.messages,
+        messages_after=ended.final.outcome.holds.messages,
         lost=LeftMessages(messages, size),
         given_up=given_up(before.evidence.leftovers, answered, log.dropped, messages, findings, work.lay_beyond),
         donor=begun.donor,

@@ -105,8 +105,9 @@ def _add_edges(outcome: RepairOutcome, location: StoreLocation) -> None:
     assert outcome.audited is not None
     audited = outcome.audited
     assert audited.started is not None
-    paths = [row["file"] for row in audited.inputs]
-    audited.edges = edges_of(open_source(location), state_of(ends_of(audited.started), paths))
+    paths = [row["file"] for row in audited.plan.inputs]
+    edges = edges_of(open_source(location), state_of(ends_of(audited.started), paths))
+    outcome.audited = replace(audited, plan=replace(audited.plan, edges=edges))
 
 
 @every_read()
@@ -187,7 +188,7 @@ def _begin(work: Work, copying: CopyUnderWay) -> Begun:
         audit = _unblocked(work, healed.audit)
     log = _plan(work, audit, work.request.policy)  # 6
     log.dropped += [half for half in work.half_records if not _holds(audit, half)]
-    return Begun(copied, audit, first.outcome.messages, donated.by_donor, healed.by_change, log)
+    return Begun(copied, audit, first.outcome.holds.messages, donated.by_donor, healed.by_change, log)
 
 
 def _unblocked(work: Work, audit: Audited) -> Audited:
@@ -203,7 +204,7 @@ def _unblocked(work: Work, audit: Audited) -> Audited:
         except StoreError:
             raise problem from None
         raise StoreError(
-            f"{problem}. Policy salvage would keep {kept:,} of {count_text(audit.outcome.messages, 'message')}"
+            f"{problem}. Policy salvage would keep {kept:,} of {count_text(audit.outcome.holds.messages, 'message')}"
         ) from None
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from schemas.advice import Gap, Refusal
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.first_day import StartMoment
+from schemas.outcome import Outcome
 from schemas.repair import ConfigFile, DroppedMessage, RepairReport, RepairStep
-from schemas.rows import AuditOutcome, MappedFile
+from schemas.rows import MappedFile
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
@@ -121,7 +122,7 @@ class RepairOutcome:
     report: RepairReport
     unsaved: Unsaved | None = None
     ends: QueueEnds | None = None
-    audited: AuditOutcome | None = None
+    audited: Outcome | None = None
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from schemas.advice import Lack
+from schemas.outcome import Outcome
 from schemas.repair import ConfigFile, RepairProposal, RepairReport
-from schemas.rows import FROM_FILE, AuditOutcome
+from schemas.rows import FROM_FILE
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import FormUnread, StoreError, UnfitDonor, Unreadable
 from store_io.base.wording import clause
@@ -179,7 +180,7 @@ def _nothing_written(config: Sequence[ConfigFile]) -> str:
     return f"{FIX_CONFIG} finds nothing to write" + (f": {why}" if why else "")
 
 
-def still_to_be_had(outcome: AuditOutcome, ways: Sequence[Way]) -> bool:
+def still_to_be_had(outcome: Outcome, ways: Sequence[Way]) -> bool:
     """Say whether a new store would give up what may still be had, as it is shown that the copy is not whole.
 
     A donor from which a way takes all that the log lacks leaves nothing that may still be found.
@@ -187,7 +188,7 @@ def still_to_be_had(outcome: AuditOutcome, ways: Sequence[Way]) -> bool:
     reports = [way.report for way in ways if way.consistent]
     kept = [report.given_up for report in reports if report.donor is not None and report.donor.taken]
     whole = any(not given_up.messages and not given_up.signs for given_up in kept)
-    return any(lack.kind not in _IN_THE_LOG or not whole for lack in outcome.not_whole)
+    return any(lack.kind not in _IN_THE_LOG or not whole for lack in outcome.whole.signs)
 
 
 def proposal_of(way: Way) -> RepairProposal:

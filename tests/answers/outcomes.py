@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.tasks import run_task
 from store_io.model.audit_request import AuditRequest
@@ -16,17 +16,18 @@ from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.source.byte_source import StoreLocation
 from tests.answers.recipes import make_answer_store
 from tests.answers.truth import Truth, truth_of
+from tests.support.handmade.outcome_fields import alter
 
 
 @cache
-def outcomes_of(name: str) -> tuple[str, dict[str, AuditOutcome]]:
+def outcomes_of(name: str) -> tuple[str, dict[str, Outcome]]:
     """Return (the folder in which the copies were, the outcome of each copy that has an answer), with worked-out repairs."""
     with TemporaryDirectory() as folder:
         make_answer_store(name, Path(folder) / "copies")
         return folder, _outcomes(truth_of(name), Path(folder) / "copies")
 
 
-def _outcomes(truth: Truth, folder: Path) -> dict[str, AuditOutcome]:
+def _outcomes(truth: Truth, folder: Path) -> dict[str, Outcome]:
     audits = []
     for number, copy in enumerate(truth.copies):
         conf = copy.broker_conf.replace("STORE", str(folder / copy.name))
@@ -45,7 +46,7 @@ def _outcomes(truth: Truth, folder: Path) -> dict[str, AuditOutcome]:
             continue
         outcome = found[copy.name] = audit.outcome()
         repairs = repairs_of(outcome, [task.run() for task in steps_tasks(outcome, audit.request.location)])
-        outcome.repairs = repairs or None
+        alter(outcome, repairs=repairs or None)
         if truth.asked == "donor" and (more := held_by(outcome, str(folder / truth.copies[1].name))) is not None:
-            outcome.not_whole.insert(0, more)
+            alter(outcome, signs=[more, *outcome.whole.signs])
     return found

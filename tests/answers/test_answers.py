@@ -18,7 +18,7 @@ from jobs.report.texts.commands import words_of
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.rescue_text import steps_list
 from jobs.report.texts.summary_text import summary_text
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.answer.answers import answer_of
 from store_io.repair.repair_plan import read_plan
 from tests.answers.outcomes import outcomes_of
@@ -31,7 +31,7 @@ FIRST_LINES = 25
 BY_QUEUES = {"copy-while-running": 249, "segment-at-end": 162, "segment-between": 158}
 
 
-def copy_of(name: str, copy: str) -> tuple[Copy, AuditOutcome]:
+def copy_of(name: str, copy: str) -> tuple[Copy, Outcome]:
     found = next(one for one in truth_of(name).answered if one.name == copy)
     return found, outcomes_of(name)[1][copy]
 

@@ -97,7 +97,7 @@ def test_the_plans_are_what_the_release_does_and_the_advice_helps(killed: tuple[
     for damage, outcome, real in zip(DAMAGES, outcomes, seen, strict=True):
         assert ledgers.differences(ledgers.planned(audit_plan(outcome)["broker"]), real) == [], damage.__name__
     counts = [sum(end for _, end, _ in look["after_dispatch"]["queues"].values()) for look in seen[:2] if look is not None]
-    cut = any(f.code == "ledger_crash_cut" for f in outcomes[0].findings)
+    cut = any(f.code == "ledger_crash_cut" for f in outcomes[0].found.findings)
     assert cut == (release in CRASH_CUTS) and counts[1] == MESSAGES
     assert counts[0] < MESSAGES if cut else counts[0] == MESSAGES
 

@@ -188,7 +188,7 @@ def test_copies_of_a_broker_under_load(release: str, tables: Mapping[str, Any], 
             moment = how if name == "ended" else "live"
             seen.update(f"{moment}: {f.code} {f.severity}" for f in audit.findings)
             seen[f"{moment}: audits"] += 1
-            seen["messages audited"] += audit.outcome.messages
+            seen["messages audited"] += audit.outcome.holds.messages
             if moment == "live" and audit.broker is None:  # RocksDB's files are of several moments
                 seen[f"live, not judged: {audit.incomplete[0]}"] += 1
             else:

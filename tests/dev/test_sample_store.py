@@ -56,7 +56,7 @@ def test_it_audits_as_consistent(root: Path) -> None:
     for conf in (None, "maxHashSlotNum=97\nmaxIndexNum=200\nmappedFileSizeConsumeQueue=400\nmappedFileSizeCommitLog=65536\n"):
         done = audit(root, RELEASE, conf)
         assert (done.outcome.exit_code, done.incomplete, done.findings) == (0, [], [])
-        assert done.outcome.messages == len(list(records(root))) > 100
+        assert done.outcome.holds.messages == len(list(records(root))) > 100
         assert done.broker is not None and done.broker["lost"]["messages"] == 0
 
 
@@ -106,8 +106,11 @@ def test_a_store_of_each_kind_audits_as_consistent(kind: str, tmp_path: Path) ->
     conf = "maxHashSlotNum=97\nmaxIndexNum=2000\nmappedFileSizeConsumeQueue=400\nmappedFileSizeCommitLog=65536\n"
     done = audit(tmp_path, RELEASE, conf + CONF[kind])
     assert (done.outcome.exit_code, done.incomplete, done.findings) == (0, [], [])
-    assert done.outcome.messages > 100 and done.broker is not None and done.broker["starts"]
+    assert done.outcome.holds.messages > 100 and done.broker is not None and done.broker["starts"]
     if kind == TIMERS:
-        assert done.outcome.timers.fates.waiting.messages == done.outcome.timers.units == 40 and not done.outcome.not_judged
+        assert (
+            done.outcome.holds.timers.fates.waiting.messages == done.outcome.holds.timers.units == 40
+            and not done.outcome.covered.not_judged
+        )
     if kind == LEDGER:
-        assert done.broker["dledger"]["end_index"] == done.outcome.messages - 1
+        assert done.broker["dledger"]["end_index"] == done.outcome.holds.messages - 1

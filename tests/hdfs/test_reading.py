@@ -158,4 +158,4 @@ def test_an_audit_equals_that_of_the_disk(hdfs: SmallHdfs, tmp_path: Path) -> No
     here, there = (
         run_local(AuditRequest("store", StoreLocation(place), case.release, case.broker_conf)) for place in (str(root), uri)
     )
-    assert audit_plan(here) == audit_plan(there) and here.findings == there.findings and not there.incomplete
+    assert audit_plan(here) == audit_plan(there) and here.found.findings == there.findings and not there.incomplete

@@ -145,7 +145,7 @@ def test_every_key_is_described(name: str) -> None:
 def test_the_schemas_can_fail() -> None:
     """Each of these is wrong by one thing."""
     plan = json.loads("".join(plan_parts(samples.clean())))
-    finding = json.loads(next(iter(findings_jsonl(samples.damaged().findings))))
+    finding = json.loads(next(iter(findings_jsonl(samples.damaged().found.findings))))
     result = json.loads(result_json(RUN, [samples.clean()]))
     assert list(finding) == FIELDS
     entry = {

@@ -15,8 +15,9 @@ from jobs.report.texts.commands import words_of
 from jobs.report.texts.next_steps import ShownStep, shown_steps
 from schemas.finding_codes import Code
 from schemas.losses import ALL_READ
+from schemas.outcome import Outcome
 from schemas.replicas import Group, TableEntry
-from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
+from schemas.rows import ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import SEVERITIES, of_run
@@ -27,7 +28,6 @@ from store_io.wording.gaps import gap_rows
 from store_io.wording.steps import next_text
 
 SCHEMA_VERSION = 1
-_AS_THEY_ARE = "name complete incomplete verdict release release_from settings_from level bytes_read".split()
 _EARLIER = ("run_id", "started_at", "messages", "log_end")
 _EXTENT = ("segments", "messages", "commitlog_bytes", "damaged_extents", "damaged_bytes", "unverified_bytes")
 FIELDS = [column.name for column in FINDINGS if column not in OF_RUN and column.name != "number"]
@@ -66,7 +66,7 @@ class RunInfo:
 _OF_TOPICS = ("read_queues", "write_queues", "batch")
 
 
-def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome], words: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
+def result_json(run: RunInfo, outcomes: Sequence[Outcome], words: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
     """Return the text of result.json. words: store -> those with which another command reads it (`commands.store_words`)."""
     return document(
         {
@@ -78,7 +78,7 @@ def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome], words: Mapping[s
             "rules_version": run.rules_version,
             "started_at": run.started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "seconds": round(run.seconds, 3),
-            "bytes_read": sum(o.bytes_read for o in outcomes),
+            "bytes_read": sum(o.cost.bytes_read for o in outcomes),
             "tables": run.tables or None,
             "problems": run.problems,
             "taken_over": run.taken_over,
@@ -87,12 +87,20 @@ def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome], words: Mapping[s
     )
 
 
-def _store(outcome: AuditOutcome, run: RunInfo, words: Sequence[str]) -> Row:
+def _store(outcome: Outcome, run: RunInfo, words: Sequence[str]) -> Row:
     messages, size = outcome.loss.messages, outcome.loss.bytes
     effect, started = outcome.effect, outcome.started
     lacks, diverged = lacks_of(outcome)
     return {
-        **{name: getattr(outcome, name) for name in _AS_THEY_ARE},
+        "name": outcome.name,
+        "complete": outcome.complete,
+        "incomplete": outcome.incomplete,
+        "verdict": outcome.verdict,
+        "release": outcome.release,
+        "release_from": outcome.assumed.release_from,
+        "settings_from": outcome.assumed.settings_from,
+        "level": outcome.covered.level,
+        "bytes_read": outcome.cost.bytes_read,
         "gaps": gap_rows(outcome.gaps),
         "code": outcome.exit_code,
         "location": outcome.location_text,
@@ -102,21 +110,21 @@ def _store(outcome: AuditOutcome, run: RunInfo, words: Sequence[str]) -> Row:
         "starts": None if effect is None else effect.starts,
         "refusal_kind": None if outcome.refusal is None else str(outcome.refusal.kind),
         "truncate_at": None if started is None else started.truncate_at,
-        "not_read": asdict(outcome.not_read) if outcome.not_read != ALL_READ else None,
+        "not_read": asdict(outcome.covered.not_read) if outcome.covered.not_read != ALL_READ else None,
         **_extent_of(outcome),
         "lost_messages": messages,
         "lost_bytes": size,
-        "missing_messages": outcome.missing and outcome.missing.messages,
-        "missing_at_least": outcome.missing and outcome.missing.at_least,
-        "changed_segments": counted(outcome, Code.SEGMENT_CHANGED) if outcome.complete or outcome.segments else None,
-        "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
-        "earlier": outcome.furthest and {name: getattr(outcome.furthest, name) for name in _EARLIER},
+        "missing_messages": outcome.whole.missing and outcome.whole.missing.messages,
+        "missing_at_least": outcome.whole.missing and outcome.whole.missing.at_least,
+        "changed_segments": counted(outcome, Code.SEGMENT_CHANGED) if outcome.complete or outcome.rows.segments else None,
+        "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.rows.segments else None),
+        "earlier": outcome.whole.furthest and {name: getattr(outcome.whole.furthest, name) for name in _EARLIER},
         "lacks_messages": lacks if outcome.replicas.copies else None,
         "diverged": diverged if outcome.replicas.copies else None,
-        "counts": {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES},
-        "findings_dropped": sum(outcome.findings_dropped.values()),
-        "seconds": round(outcome.seconds, 3),
-        "task_seconds": round(outcome.task_seconds, 3),
+        "counts": {severity: outcome.found.counts.get(severity, 0) for severity in SEVERITIES},
+        "findings_dropped": sum(outcome.found.dropped.values()),
+        "seconds": round(outcome.cost.seconds, 3),
+        "task_seconds": round(outcome.cost.task_seconds, 3),
     }
 
 
@@ -125,19 +133,19 @@ def _step(step: ShownStep) -> Row:
     return {"step": step.name, "text": step.text, "command": step.command or None, "gives_up": gives_up}
 
 
-def _extent_of(outcome: AuditOutcome) -> Row:
+def _extent_of(outcome: Outcome) -> Row:
     """Return the figures of a store's log and of its sound part. They are null if the store could not even be listed."""
-    segments = segments_read(outcome.segments)
+    segments = segments_read(outcome.rows.segments)
     if not outcome.complete and not segments:
         return dict.fromkeys(_EXTENT)
     size = sum(segment.size for segment in segments)
     unread = sum(segment.size for segment in segments if segment.problem or not segment.digest)
     damaged = sum(segment.damaged_bytes for segment in segments)
-    values = (outcome.segment_count, outcome.messages, size, outcome.damaged_extents, damaged, unread)
+    values = (outcome.holds.segment_count, outcome.holds.messages, size, outcome.holds.damaged_extents, damaged, unread)
     return dict(zip(_EXTENT, values, strict=True))
 
 
-def plan_parts(outcome: AuditOutcome) -> Iterator[str]:
+def plan_parts(outcome: Outcome) -> Iterator[str]:
     """Return plan.json in parts: a store may have a million queues. Its steps have no commands: these belong to one run."""
     to_do = [{"step": step.name, "text": step.text} for step in shown_steps(outcome, words_of(outcome), "")]
     return document_parts({**plan_document(outcome), "answer": answer_of(outcome), "to_do": to_do})
@@ -183,12 +191,12 @@ def _offsets(offsets: Mapping[tuple[str, str, int], int]) -> Iterator[tuple[str,
         yield f"{topic}@{group}", {str(place[2]): offset for place, offset in queues}
 
 
-def groups_of(outcomes: Sequence[AuditOutcome]) -> list[Group]:
+def groups_of(outcomes: Sequence[Outcome]) -> list[Group]:
     """Return each replica group once, in the order of the stores."""
     return list({outcome.replica_group: outcome.replicas for outcome in outcomes if outcome.replicas.copies}.values())
 
 
-def replicas_json(outcomes: Sequence[AuditOutcome]) -> str:
+def replicas_json(outcomes: Sequence[Outcome]) -> str:
     """Return the text of replicas.json."""
     return document({"schema_version": 1, "groups": list(map(_group, groups_of(outcomes)))})
 

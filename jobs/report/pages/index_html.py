@@ -16,7 +16,8 @@ from jobs.report.texts.run_words import assumed_words, exit_words, note_kinds, t
 from jobs.report.texts.safety_text import Judgement
 from jobs.report.texts.text import span_text
 from schemas.answer import Answer
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import LOSS, NOTE, REBUILDABLE
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import of_run
 from store_io.outcome.safety import Safety, lacks_of, timers_lost
@@ -36,7 +37,7 @@ class StoreRow:
     sort: as `row` in macros.html takes it.
     """
 
-    outcome: AuditOutcome
+    outcome: Outcome
     name: str
     condition: str
     answer: Answer
@@ -55,7 +56,7 @@ class StoreRow:
     sort: tuple[object, ...]
 
 
-def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
+def index_html(run: RunInfo, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Return the page of a whole run, in pieces."""
     judged = answers.most_dangerous_first(outcomes)
     outcomes = [outcome for outcome, _ in judged]
@@ -89,7 +90,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "lost_style": answers.lost_style(bool(lost or timers), unknown, kinds),
         "counts": _counts(outcomes),
         "notes": note_kinds(outcomes),
-        "bytes_read": sum(outcome.bytes_read for outcome in outcomes),
+        "bytes_read": sum(outcome.cost.bytes_read for outcome in outcomes),
         "exit_code": code,
         "exit_words": exit_words(code, outcomes),
         "stores": stores,
@@ -102,18 +103,18 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     return page("index.html", view)
 
 
-def _counts(outcomes: Sequence[AuditOutcome]) -> dict[str, int]:
+def _counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
     """Return findings by severity."""
-    return {severity: sum(o.counts.get(severity, 0) for o in outcomes) for severity in (LOSS, REBUILDABLE, NOTE)}
+    return {severity: sum(o.found.counts.get(severity, 0) for o in outcomes) for severity in (LOSS, REBUILDABLE, NOTE)}
 
 
-def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
+def _row(outcome: Outcome, judgement: Judgement, danger: int) -> StoreRow:
     """Return the row of a store in the list of stores.
 
     danger: greater for a store that is listed earlier.
     """
     lost_messages, lost_bytes = outcome.loss.messages, outcome.loss.bytes
-    starts = outcome.started is not None
+    starts, holds = outcome.started is not None, outcome.holds
     counts = _counts([outcome])
     return StoreRow(
         outcome=outcome,
@@ -129,12 +130,12 @@ def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
         lost_bytes=lost_bytes,
         lost_timers=timers_lost(outcome),
         lacks=lacks_of(outcome)[0] if outcome.replicas.copies else None,
-        stored=span_text(outcome.first_store_time, outcome.last_store_time) if outcome.messages else "",
+        stored=span_text(holds.first_store_time, holds.last_store_time) if holds.messages else "",
         notes=note_kinds([outcome]),
         counts=counts,
         sort=(
             None, danger, None, lost_messages if starts else "", " ".join(map(str, counts.values())),
-            outcome.first_store_time if outcome.messages else "", outcome.release.replace(".", " "), outcome.exit_code,
+            holds.first_store_time if holds.messages else "", outcome.release.replace(".", " "), outcome.exit_code,
         ),
     )  # fmt: skip
 

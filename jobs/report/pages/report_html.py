@@ -31,7 +31,8 @@ from jobs.report.texts.run_words import exit_words, note_kinds, title_of
 from jobs.report.texts.safety_text import SHAPE_OF, held, judge, verdict_alone, why_it_ends
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import count_text
-from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import SEVERITIES
 from store_io.checks.missing_messages import missing_text
@@ -71,15 +72,15 @@ class Section:
     view: Callable[[], View]
 
 
-def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> Iterator[str]:
+def report_html(outcome: Outcome, context: PageContext | None = None) -> Iterator[str]:
     """Return the page of a store, in pieces."""
     context = context or PageContext()
     effect, started, judgement = outcome.effect, outcome.started, judge(outcome)
     words = context.store_words or words_of(outcome)
     lost_messages, lost_bytes = outcome.loss.messages, outcome.loss.bytes
     lacks, lost_timers = lacks_of(outcome)[0], timers_lost(outcome)
-    acts = Counter(step.action for step in outcome.steps if step.action != "keep")
-    counts = [(severity, outcome.counts.get(severity, 0)) for severity in SEVERITIES]
+    acts = Counter(step.action for step in outcome.plan.steps if step.action != "keep")
+    counts = [(severity, outcome.found.counts.get(severity, 0)) for severity in SEVERITIES]
     view: View = {
         "title": f"{title_of(outcome)}: RocketMQ store audit",
         "name": title_of(outcome),
@@ -104,8 +105,8 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "lost_bytes": lost_bytes,
         "lost_timers": lost_timers,
         "lacks": lacks,
-        "sound": "" if lost_messages or lost_timers or lacks or not outcome.messages or is_emptied(outcome) else "c-safe",
-        "missing": missing_text(outcome.missing),
+        "sound": "" if lost_messages or lost_timers or lacks or not outcome.holds.messages or is_emptied(outcome) else "c-safe",
+        "missing": missing_text(outcome.whole.missing),
         "end_of_log": started.log_end if started is not None else None,
         "ends": why_it_ends(outcome, started) if started is not None else "",
         "counts": [(severity, number, count_text(number, severity, _PLURALS[severity])) for severity, number in counts],
@@ -118,8 +119,8 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
     return page("report.html", view)
 
 
-def _premises_head(outcome: AuditOutcome) -> str:
-    kinds = {premise.kind for premise in outcome.premises}
+def _premises_head(outcome: Outcome) -> str:
+    kinds = {premise.kind for premise in outcome.assumed.premises}
     if DOUBT in kinds:
         return "First: what was named does not fit this copy"
     if kinds == {NOTED}:
@@ -127,17 +128,17 @@ def _premises_head(outcome: AuditOutcome) -> str:
     return "First: what is assumed" if ASSUMED in kinds else "First: what this release makes of broker.conf"
 
 
-def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], context: PageContext) -> Iterator[Section]:
+def _sections(outcome: Outcome, kind: str, words: tuple[str, ...], context: PageContext) -> Iterator[Section]:
     started = outcome.started
     if outcome.loss.by_topic or outcome.loss.groups or outcome.loss.delay_levels:
         yield Section("lost", "What would be lost", lambda: lost_view(outcome, words))
     compared = outcome.comparison
     if compared is not None:
         yield Section("compared", "Which release would lose least", lambda: compared_view(outcome, compared))
-    timers = outcome.timers
+    timers = outcome.holds.timers
     if timers is not None and timers.units:
         yield Section("timers", "Timers", lambda: timers_view(outcome, timers))
-    if outcome.segment_count or outcome.queues:
+    if outcome.holds.segment_count or outcome.rows.queues:
         yield Section("map", "Map of the CommitLog", lambda: map_view(outcome))
         if started is not None and (controller := started.controller) is not None:
             yield Section("controller", "Controller mode", lambda: controller_view(started, controller))
@@ -146,14 +147,14 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], context:
         yield Section("findings", "Findings", lambda: findings_view(outcome, words))
     if outcome.replicas.copies:
         yield Section("replicas", "Other copies of this log", lambda: replicas_view(outcome))
-    if kind != Safety.SAFE and outcome.steps:
+    if kind != Safety.SAFE and outcome.plan.steps:
         leaves = leaves_view(outcome)
         yield Section("leaves", "What a start leaves of each file", lambda: leaves)
         if not leaves["all_kept"]:
             yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, context.plan, context.to))
-    tables, load = outcome.config, outcome.effect.config if outcome.effect is not None else None
+    tables, load = outcome.holds.config, outcome.effect.config if outcome.effect is not None else None
     if tables is not None and load is not None:
         yield Section("config", "What config/ holds", lambda: config_view(load, tables))
-    if outcome.settings:
+    if outcome.plan.settings:
         yield Section("settings", "Settings", lambda: settings_view(outcome))
     yield Section("limits", "What was read, and what no check can see", lambda: limits_view(outcome))

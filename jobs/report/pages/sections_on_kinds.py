@@ -15,16 +15,17 @@ from jobs.report.texts.safety_text import timer_words
 from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.losses import TimersOfCopy
-from schemas.rows import NOTE, AuditOutcome, ConfigTables, Row
+from schemas.outcome import Outcome
+from schemas.rows import NOTE, ConfigTables, Row
 from schemas.start_effect import BrokerState, ConfigLoad, ControlledStart, QueueEnds, Started
 
 _COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry shifted", "unexpected": "entry unexpected"}
 
 
-def queues_view(outcome: AuditOutcome) -> View:
+def queues_view(outcome: Outcome) -> View:
     """Return the data of queues.html. The table of queues has no empty column."""
     blamed: Counter[tuple[str, int]] = Counter()
-    for finding in outcome.findings:
+    for finding in outcome.found.findings:
         if finding.topic is not None and finding.severity != NOTE and CATALOGUE[finding.code].about is Part.QUEUE:
             blamed[finding.topic, finding.queue_id or 0] += finding.count
 
@@ -34,7 +35,7 @@ def queues_view(outcome: AuditOutcome) -> View:
     met: Counter[str] = Counter()  # how many of the queues that differ have each
 
     def differing() -> Iterator[Row]:
-        for queue in outcome.queues:  # of which there may be a million
+        for queue in outcome.rows.queues:  # of which there may be a million
             if weight(queue) or queue.get("lost_messages") or queue.get("problem"):
                 met.update(["queue", *(name for name in (*counts, "problem") if queue.get(name))])
                 yield queue
@@ -60,7 +61,7 @@ def queues_view(outcome: AuditOutcome) -> View:
     return {
         "queues": queues,
         "differ": met["queue"],
-        "of_queues": len(outcome.queues),
+        "of_queues": len(outcome.rows.queues),
         "heads": [
             "topic / queue",
             "#messages in the log",
@@ -70,12 +71,12 @@ def queues_view(outcome: AuditOutcome) -> View:
             *(["not read"] if unread else []),
         ],
         "cells": cells,
-        "files": [f for f in outcome.index_files if f.get("findings") or f.get("problem") or f.get("kept") is False],
-        "of_files": len(outcome.index_files),
+        "files": [f for f in outcome.rows.index_files if f.get("findings") or f.get("problem") or f.get("kept") is False],
+        "of_files": len(outcome.rows.index_files),
     }
 
 
-def timers_view(outcome: AuditOutcome, timers: TimersOfCopy) -> View:
+def timers_view(outcome: Outcome, timers: TimersOfCopy) -> View:
     """Return the data of timers.html: how many wait and when they are due, and a start's effect on them."""
     return {
         "timers": timers,

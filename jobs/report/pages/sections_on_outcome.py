@@ -24,8 +24,9 @@ from jobs.report.texts.comparison_words import (
 from jobs.report.texts.finding_words import finding_groups
 from jobs.report.texts.step_words import VERBS, numbers_text
 from jobs.report.texts.text import count_text, not_read_texts, value_text
+from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
-from schemas.rows import DEFAULT, AuditOutcome, Comparison, PlanStep, Row
+from schemas.rows import DEFAULT, Comparison, PlanStep, Row
 from schemas.start_effect import QueueLost
 from store_io.base.times import iso_time
 from store_io.repair.proposals import proposals
@@ -35,7 +36,7 @@ MAX_RUNS = 500
 _QUEUE_FOLDERS = {"consumequeue", "batchconsumequeue"}
 
 
-def findings_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
+def findings_view(outcome: Outcome, words: Sequence[str]) -> View:
     """Return the data of findings.html.
 
     words: those that read the store (`commands.store_words`).
@@ -47,7 +48,7 @@ def findings_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
     }
 
 
-def lost_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
+def lost_view(outcome: Outcome, words: Sequence[str]) -> View:
     """Return the data of lost.html: topics, queues, groups and delay levels, those that lose most first."""
     loss = outcome.loss
     lost = outcome.started.lost if outcome.started is not None else None
@@ -66,10 +67,10 @@ def lost_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
     }
 
 
-def _commands(outcome: AuditOutcome, queues: Sequence[QueueLost], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _commands(outcome: Outcome, queues: Sequence[QueueLost], words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the commands that show lost messages, as `queue_query` gives them."""
     wanted = {(queue.topic, queue.queue_id) for queue in queues}  # of all rows, which may be a million
-    known = {key: row for row in outcome.queues if (key := (row["topic"], row["queue_id"])) in wanted} if wanted else {}
+    known = {key: row for row in outcome.rows.queues if (key := (row["topic"], row["queue_id"])) in wanted} if wanted else {}
     for queue in queues:
         row = known.get((queue.topic, queue.queue_id), {})
         end, first = row.get("log_end_offset"), row.get("dispatch_max_offset")
@@ -77,7 +78,7 @@ def _commands(outcome: AuditOutcome, queues: Sequence[QueueLost], words: Sequenc
             yield queue_query(words, queue.topic, queue.queue_id, first, end)
 
 
-def compared_view(outcome: AuditOutcome, compared: Comparison) -> View:
+def compared_view(outcome: Outcome, compared: Comparison) -> View:
     """Return the data of compared.html: a line for neighbouring releases that do the same, and one for each effective setting."""
     return {
         "release": outcome.release,
@@ -118,17 +119,17 @@ class StepRun:
         return ("index file", "index files") if tops == {"index"} else ("file or queue", "files or queues")
 
 
-def leaves_view(outcome: AuditOutcome) -> View:
+def leaves_view(outcome: Outcome) -> View:
     """Return the data of leaves.html."""
-    runs = [StepRun(list(run)) for _, run in groupby(outcome.steps, _kind_of)]
+    runs = [StepRun(list(run)) for _, run in groupby(outcome.plan.steps, _kind_of)]
     return {
-        "all_kept": all(step.action == "keep" for step in outcome.steps),
+        "all_kept": all(step.action == "keep" for step in outcome.plan.steps),
         "runs": runs[:MAX_RUNS],
         "not_shown": sum(len(run.steps) for run in runs[MAX_RUNS:]),
     }
 
 
-def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str) -> View:
+def repair_view(outcome: Outcome, words: Sequence[str], plan: str, to: str) -> View:
     """Return what repair.html shows. words, plan, to: as `repair_commands` takes them."""
     repairs = [] if outcome.in_use else repair_commands(outcome, words, plan, to)
     return {
@@ -181,7 +182,7 @@ def _kind_of(step: PlanStep) -> tuple[str, str, str]:
     return top, step.reason, "" if top in _QUEUE_FOLDERS and step.action != "rebuild" else step.action
 
 
-def replicas_view(outcome: AuditOutcome) -> View:
+def replicas_view(outcome: Outcome) -> View:
     """Return the data of replicas.html.
 
     outcome: one with `replicas`.
@@ -229,11 +230,11 @@ def _audited(name: str, found: str, rows: Sequence[Row], sized: bool = True) -> 
     )
 
 
-def settings_view(outcome: AuditOutcome) -> View:
+def settings_view(outcome: Outcome) -> View:
     """Return the data of settings.html: the release's defaults apart."""
     own: list[ShownSetting] = []
     defaults: list[ShownSetting] = []
-    for name, setting in sorted(outcome.settings.items()):
+    for name, setting in sorted(outcome.plan.settings.items()):
         (defaults if setting.origin == DEFAULT else own).append(ShownSetting(name, _value(setting.value), setting.origin))
     return {"own": own, "defaults": defaults}
 
@@ -244,17 +245,17 @@ def _value(value: object) -> str:
     return value_text(value) + read
 
 
-def limits_view(outcome: AuditOutcome) -> View:
+def limits_view(outcome: Outcome) -> View:
     """Return the data of limits.html."""
-    segments, queues, files = outcome.segments, outcome.queues, outcome.index_files
+    segments, queues, files = outcome.rows.segments, outcome.rows.queues, outcome.rows.index_files
     queue_files = count_text(sum(int(q.get("file_count") or 0) for q in queues), "file")
     return {
         "parts": [
-            _audited("CommitLog", count_text(outcome.segment_count, "segment"), segments),
+            _audited("CommitLog", count_text(outcome.holds.segment_count, "segment"), segments),
             _audited("ConsumeQueues", f"{count_text(len(queues), 'queue')}, {queue_files}", queues, sized=False),
             _audited("index", count_text(len(files), "file"), files),
         ],
-        "inputs": len(outcome.inputs),
-        "dropped": sum(outcome.findings_dropped.values()),
+        "inputs": len(outcome.plan.inputs),
+        "dropped": sum(outcome.found.dropped.values()),
         "not_read": not_read_texts(outcome),
     }

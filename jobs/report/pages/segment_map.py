@@ -17,7 +17,8 @@ from jobs.report.pages.page import View
 from jobs.report.texts.safety_text import lower
 from jobs.report.texts.text import bytes_text, count_text, span_text
 from schemas.finding_codes import STOP_REASONS
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Extent
+from schemas.outcome import Outcome
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent
 from store_io.outcome.segments_read import SegmentRead, segments_read
 
 CELLS = 240  # of a bar
@@ -99,9 +100,9 @@ class Item:
     missing: int = 0
 
 
-def map_view(outcome: AuditOutcome) -> View:
+def map_view(outcome: Outcome) -> View:
     """Return the data of map.html."""
-    segments = segments_read(outcome.segments)
+    segments = segments_read(outcome.rows.segments)
     if not segments:
         return {"parts": []}
     started = outcome.started

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from jobs.report.pages.page import View
 from jobs.report.texts.text import span_text, time_text
-from schemas.rows import AuditOutcome, Checkpoint
+from schemas.outcome import Outcome
+from schemas.rows import Checkpoint
 from store_io.outcome.segments_read import segments_read
 
 
@@ -38,21 +39,21 @@ class Line:
     width: str | None = None
 
 
-def marks_view(outcome: AuditOutcome) -> View:
+def marks_view(outcome: Outcome) -> View:
     """Return the data of marks.html, empty if there is nothing to place."""
-    if not outcome.segments:
+    if not outcome.rows.segments:
         return {"scales": []}
     offsets = offset_marks(outcome)
     scales = [("Physical offsets", [_offset_line(mark, offsets[0]) for mark in offsets])]
-    if outcome.last_store_time:
+    if outcome.holds.last_store_time:
         times = time_marks(outcome)
         scales.append(("Store times", [_time_line(mark, times[0]) for mark in times]))
     return {"scales": scales}
 
 
-def offset_marks(outcome: AuditOutcome) -> list[Mark]:
+def offset_marks(outcome: Outcome) -> list[Mark]:
     """Return marks on the scale of physical offsets; the first is the whole CommitLog. outcome: one with segments."""
-    segments = segments_read(outcome.segments)
+    segments = segments_read(outcome.rows.segments)
     bases, ends = [segment.base_offset for segment in segments], [segment.end for segment in segments]
     marks = [_range("CommitLog files, from first to last byte", bases, ends)]
     written = [segment.message_end for segment in segments if segment.message_end is not None]
@@ -66,11 +67,11 @@ def offset_marks(outcome: AuditOutcome) -> list[Mark]:
             marks.append(_point("recovery begins to read", int(start)))
         style = "cut" if outcome.loss.messages else ""
         marks.append(_point("end of the CommitLog after a start: the cut", started.log_end, style))
-    ends = [q["load_max_phy_offset"] for q in outcome.queues if (q.get("load_max_phy_offset") or -1) >= 0]
+    ends = [q["load_max_phy_offset"] for q in outcome.rows.queues if (q.get("load_max_phy_offset") or -1) >= 0]
     if ends:
         marks.append(_range(f"last message in each of {len(ends):,} ConsumeQueues, once loaded", ends, ends))
     marks += _index_range(outcome, "index files, from first to last message", "begin_phy_offset", "end_phy_offset")
-    stored = outcome.checkpoint or Checkpoint()
+    stored = outcome.holds.checkpoint or Checkpoint()
     for value, name in (
         (stored.confirm_phy_offset, "confirmPhyOffset"),
         (stored.logics_phy_offset, "logicsPhysicalOffset"),
@@ -80,10 +81,10 @@ def offset_marks(outcome: AuditOutcome) -> list[Mark]:
     return marks
 
 
-def time_marks(outcome: AuditOutcome) -> list[Mark]:
+def time_marks(outcome: Outcome) -> list[Mark]:
     """Return marks on the scale of store times, ms; the first is that of all messages."""
-    marks = [Mark("messages in this copy, first to last", outcome.first_store_time, outcome.last_store_time)]
-    stored = outcome.checkpoint
+    marks = [Mark("messages in this copy, first to last", outcome.holds.first_store_time, outcome.holds.last_store_time)]
+    stored = outcome.holds.checkpoint
     if stored is not None:
         times = (stored.physic_time, "CommitLog"), (stored.logics_time, "ConsumeQueues"), (stored.index_time, "index")
         marks += [_point(f"checkpoint: {part} flushed up to", time) for time, part in times]
@@ -102,9 +103,9 @@ def _range(words: str, firsts: Sequence[int], lasts: Sequence[int], style: str =
     return Mark(words, min(firsts), max(lasts), style)
 
 
-def _index_range(outcome: AuditOutcome, words: str, first: str, last: str) -> list[Mark]:
+def _index_range(outcome: Outcome, words: str, first: str, last: str) -> list[Mark]:
     """Draw from one column to another of the index files with an entry; none without one."""
-    files = [file for file in outcome.index_files if file.get("entries")]
+    files = [file for file in outcome.rows.index_files if file.get("entries")]
     return [_range(words, [file.get(first) or 0 for file in files], [file.get(last) or 0 for file in files])] if files else []
 
 

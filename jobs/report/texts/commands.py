@@ -17,8 +17,9 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text, name_text, printable
 from schemas.advice import Advice, Lack, NotWhole, Step
 from schemas.finding_codes import CATALOGUE, Code, Part
+from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
-from schemas.rows import DEFAULT, NAMED, AuditOutcome, Finding
+from schemas.rows import DEFAULT, NAMED, Finding
 from schemas.store_names import COMMITLOG
 from store_io.answer.repairs import acts, going, in_place_of_repair, more_than_a_start
 from store_io.audit.healing.judgement import risk_text
@@ -151,9 +152,9 @@ def _about_queue(finding: Finding) -> bool:
     return CATALOGUE[finding.code].about is Part.QUEUE or finding.phy_offset is None
 
 
-def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
+def words_of(outcome: Outcome) -> tuple[str, ...]:
     """Return the words with which a command reads the store, if only the outcome is known."""
-    return (outcome.location_text, *_release_words(outcome.release, outcome.release_from))
+    return (outcome.location_text, *_release_words(outcome.release, outcome.assumed.release_from))
 
 
 def _release_words(release: str, release_from: str) -> tuple[str, ...]:
@@ -161,7 +162,7 @@ def _release_words(release: str, release_from: str) -> tuple[str, ...]:
     return () if release_from == DEFAULT else ("--release", release if release_from == NAMED else release_from)
 
 
-def repair_withheld(outcome: AuditOutcome) -> str:
+def repair_withheld(outcome: Outcome) -> str:
     """Say why no command repairs this store although there is something to do. "" if one is shown or nothing is to be done."""
     return next_text(in_place_of_repair(outcome))
 
@@ -238,7 +239,7 @@ def repair_words(proposal: RepairProposal, words: Sequence[str], plan: str, to: 
     return (*words, "--plan", plan, "--to", to, "--policy", proposal.policy, *proposal.options)
 
 
-def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> list[tuple[str, str]]:
+def repair_commands(outcome: Outcome, words: Sequence[str], plan: str, to: str = "") -> list[tuple[str, str]]:
     """Return (what it keeps, the command) for each way to repair this store, the recommended one first.
 
     None if nothing is to be done or a repair would refuse. A command is "" if `not_shown` of these words and the plan says why.
@@ -267,7 +268,7 @@ def _asked(proposal: RepairProposal) -> str:
     return " ".join(("--policy", proposal.policy, *(word for word in proposal.options if word.startswith("--"))))
 
 
-def _effect(outcome: AuditOutcome, proposal: RepairProposal) -> str:
+def _effect(outcome: Outcome, proposal: RepairProposal) -> str:
     """Return the words on a repair's effect, for the line above its command."""
     kept = f"keeps {count_text(proposal.messages_after, 'message')}" if proposal.messages_after else ""
     more = more_than_a_start(outcome, proposal)
@@ -278,7 +279,7 @@ def _effect(outcome: AuditOutcome, proposal: RepairProposal) -> str:
     return "; ".join([kept, *effect_clauses(proposal)])
 
 
-def _mends(outcome: AuditOutcome) -> str:
+def _mends(outcome: Outcome) -> str:
     return "mends what differs" if outcome.started is not None else "removes what stops the release"
 
 

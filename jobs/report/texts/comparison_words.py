@@ -9,8 +9,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.report.texts.text import bytes_text, count_text, printable
+from schemas.outcome import Outcome
 from schemas.replicas import LOGS_APART, Group, Pair, Rejoining, Relation, TableAhead
-from schemas.rows import NOTED, TAKEN, AuditOutcome, Comparison, Start
+from schemas.rows import NOTED, TAKEN, Comparison, Start
 from store_io.base.wording import names_text, seen
 from store_io.broker.releases import KNOWN_RELEASES, known_release, parse_known
 from store_io.outcome.safety import never_joins
@@ -111,7 +112,7 @@ def lost_text(row: Start) -> str:
     return f"{row.lost_messages or 0:,}{timers}"
 
 
-def least_text(outcome: AuditOutcome, compared: Comparison) -> str:
+def least_text(outcome: Outcome, compared: Comparison) -> str:
     """Return a sentence on the release that loses least, and whether that is enough to start it."""
     if not compared.least:
         return "It is not known of any of these releases that it starts on this copy."
@@ -130,7 +131,7 @@ def least_text(outcome: AuditOutcome, compared: Comparison) -> str:
         of_those = "" if every else " of those that can be judged"
         text = f"RocketMQ {names} {'loses' if len(rows) == 1 else 'lose'} least{of_those}: {loses}."
     why = []
-    if any(premise.kind not in (TAKEN, NOTED) for premise in outcome.premises) or not outcome.complete:
+    if any(premise.kind not in (TAKEN, NOTED) for premise in outcome.assumed.premises) or not outcome.complete:
         why.append("something was assumed, or not read")
     if unjudged := list(dict.fromkeys(name for row in rows for name in row.not_judged)):
         why.append(f"not judged: {printable(names_text(unjudged))}")

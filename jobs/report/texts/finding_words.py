@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from jobs.report.texts.safety_text import meaning_of
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, CURED, SETTING_OF_STOP, STOP_REASONS, FindingCode, Part, Stays
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding
+from schemas.outcome import Outcome
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.base.exit_codes import SEVERITIES
 from store_io.wording.steps import advice_text
 
@@ -235,13 +236,13 @@ class Group:
         return [advice_text(step) for step in steps][:3]
 
 
-def finding_groups(outcome: AuditOutcome) -> list[Group]:
+def finding_groups(outcome: Outcome) -> list[Group]:
     """Return all findings, by severity and code."""
     found: dict[tuple[int, str], list[Finding]] = {}
-    for finding in outcome.findings:
+    for finding in outcome.found.findings:
         found.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)
     groups: list[Group] = []
-    left = dict(outcome.findings_dropped)
+    left = dict(outcome.found.dropped)
     for rank, code in sorted(found):
         # Dropped findings have no severity: they are counted once, in their code's most severe group.
         dropped = left.pop(code, 0)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from jobs.report.texts.commands import not_shown, shell_word
 from jobs.report.texts.text import name_text
 from schemas.advice import Advice, Step
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.answer.promotion import is_file_to_copy
 from store_io.base.paths import is_uri
 
@@ -28,7 +28,7 @@ _OF_GROUP = {
 }
 
 
-def master_command(outcome: AuditOutcome, advice: Advice, words: Sequence[str]) -> tuple[str, str]:
+def master_command(outcome: Outcome, advice: Advice, words: Sequence[str]) -> tuple[str, str]:
     """Return (the command of a step that makes a master or waits for a group, why there is none); ("", "") for any other step.
 
     words: those of the audited copy.

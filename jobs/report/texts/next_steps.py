@@ -11,7 +11,7 @@ from jobs.report.texts.text import count_text
 from schemas.advice import Advice, NotWhole, Step
 from schemas.answer import AnswerStep, GivesUp, StepName
 from schemas.finding_codes import Code
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.answer.repairs import more_than_a_start
 from store_io.answer.steps import steps_of
 from store_io.base.wording import names_text
@@ -36,7 +36,7 @@ class ShownStep:
     gives_up: GivesUp | None = None
 
 
-def shown_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> list[ShownStep]:
+def shown_steps(outcome: Outcome, words: Sequence[str], plan: str, to: str = "") -> list[ShownStep]:
     """Return the steps in their order. words, plan, to: as `repair_commands` takes them."""
     steps = steps_of(outcome)
     changed = any(step.name in (StepName.COPY, StepName.CHANGE) for step in steps)
@@ -46,9 +46,9 @@ def shown_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str 
     ]
 
 
-def _shown(outcome: AuditOutcome, step: AnswerStep, what: Advice | NotWhole, words: Sequence[str]) -> ShownStep:
+def _shown(outcome: Outcome, step: AnswerStep, what: Advice | NotWhole, words: Sequence[str]) -> ShownStep:
     if isinstance(what, NotWhole):
-        return ShownStep(step.name, *copied_again(what, words, outcome.unclean))
+        return ShownStep(step.name, *copied_again(what, words, outcome.whole.unclean))
     text = _with_files(what, step.files)
     if what.step == Step.COPY_CONFIG:
         return ShownStep(step.name, text, copy_of_config(what, words))
@@ -65,7 +65,7 @@ def _with_files(advice: Advice, files: Sequence[str]) -> str:
     return f"{text.rstrip('.')} ({names_text(files, 1)})."
 
 
-def _repair(outcome: AuditOutcome, step: AnswerStep, changed: bool, words: Sequence[str], plan: str, to: str) -> ShownStep:
+def _repair(outcome: Outcome, step: AnswerStep, changed: bool, words: Sequence[str], plan: str, to: str) -> ShownStep:
     """Return the step of a repair. changed: a step before it may change the copy."""
     commands = repair_commands(outcome, words, plan, to)
     command = "" if outcome.in_use else next((line for _, line in commands), "")
@@ -73,18 +73,20 @@ def _repair(outcome: AuditOutcome, step: AnswerStep, changed: bool, words: Seque
     return ShownStep(StepName.REPAIR, " ".join(filter(None, [_repair_text(outcome, changed), unshown])), command, step.gives_up)
 
 
-def _repair_text(outcome: AuditOutcome, changed: bool) -> str:
+def _repair_text(outcome: Outcome, changed: bool) -> str:
     """Return the sentence on the recommended repair: what it keeps and does, and last what it gives up.
 
     changed: a step before it may change the copy.
     """
     best = recommended(outcome)
-    last = "If none of this can be had any more, work" if outcome.not_whole else "Work"
+    last = "If none of this can be had any more, work" if outcome.whole.signs else "Work"
     if best is None:
         return f"{last} out a repair by each policy: rescue recommends the one that keeps more."
-    last = "If none of this can be had any more, repair" if outcome.not_whole else "Repair"
+    last = "If none of this can be had any more, repair" if outcome.whole.signs else "Repair"
     more = more_than_a_start(outcome, best) - best.healed
-    all_of_them = "the " if best.messages_after == 1 else "all " if best.messages_after == outcome.messages + best.healed else ""
+    all_of_them = (
+        "the " if best.messages_after == 1 else "all " if best.messages_after == outcome.holds.messages + best.healed else ""
+    )
     kept = f"keeps {all_of_them}{count_text(best.messages_after, 'message')}" if best.messages_after else ""
     if outcome.started is None:
         does = [kept, "removes what stops the release"]
@@ -101,6 +103,6 @@ def _repair_text(outcome: AuditOutcome, changed: bool) -> str:
     return f"{last} the copy: this {effects}; it gives up {' and '.join(given) or 'nothing'}.{again}"
 
 
-def first_name(outcome: AuditOutcome) -> str:
+def first_name(outcome: Outcome) -> str:
     """Return the name of the first step; "" without steps."""
     return next((step.name.value for step in steps_of(outcome)), "")

@@ -12,9 +12,9 @@ from jobs.report.texts.next_steps import ShownStep
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from schemas.answer import StepName
+from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.replicas import NO_GROUP, Group
-from schemas.rows import AuditOutcome
 from store_io.answer.answers import answer_of
 from store_io.outcome.safety import as_master, setting_that_cuts, timers_lost
 from store_io.repair.proposals import proposals, recommended
@@ -62,17 +62,19 @@ def compared_text(compared: ComparedDonor) -> str:
     return "".join(f"{_line('Donor' if not number else '', text)}\n" for number, text in enumerate(said))
 
 
-def audit_text(outcome: AuditOutcome) -> str:
+def audit_text(outcome: Outcome) -> str:
     """Return the audit's headline, before any repair, with what it assumes and its reasons."""
     judged = judge(outcome)
     lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
-    lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
+    lines += [
+        _line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.assumed.premises)
+    ]
     lines += [_line("Why" if not number else "", why) for number, why in enumerate(judged.why)]
     lines += [_line("Compared", text) for text in filter(None, [_other_release(outcome)])]
     return "\n".join(lines) + "\n"
 
 
-def steps_list(outcome: AuditOutcome, steps: Sequence[ShownStep], all_the_same: str = "") -> str:
+def steps_list(outcome: Outcome, steps: Sequence[ShownStep], all_the_same: str = "") -> str:
     """Return the answer and its steps, in their order.
 
     all_the_same: the rescue that repairs although more may still be had, shown in place of the repair; "" if it runs one.
@@ -86,7 +88,7 @@ def steps_list(outcome: AuditOutcome, steps: Sequence[ShownStep], all_the_same: 
     return "\n".join(lines) + "\n"
 
 
-def _other_release(outcome: AuditOutcome) -> str:
+def _other_release(outcome: Outcome) -> str:
     """Return a line if a start of another release would lose less than one of the copy's own, else ""."""
     compared = outcome.comparison
     if compared is None or not compared.least or outcome.release in compared.least:
@@ -106,12 +108,12 @@ def donor_text(problem: str) -> str:
     return _line("Donor", f"unfit, and left out from here on: {problem}") + "\n"
 
 
-def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
+def ways_text(outcome: Outcome, ways: Sequence[Way]) -> str:
     """Return the ways beside one another, and a plain start."""
     return _ways_text(outcome, ways, recommended(outcome))
 
 
-def _ways_text(outcome: AuditOutcome, ways: Sequence[Way], best: RepairProposal | None) -> str:
+def _ways_text(outcome: Outcome, ways: Sequence[Way], best: RepairProposal | None) -> str:
     marked = {best.policy: "> "} if best is not None else {}
     heads = ["", "a plain start", *(f"{marked.get(way.policy, '')}policy {way.policy}" for way in ways)]
     keeps_all = not any(way.not_kept for way in ways if way.outcome is not None)
@@ -121,7 +123,7 @@ def _ways_text(outcome: AuditOutcome, ways: Sequence[Way], best: RepairProposal 
     return "\n".join(lines) + "\n"
 
 
-def withheld_text(outcome: AuditOutcome, ways: Sequence[Way], folder: str) -> str:
+def withheld_text(outcome: Outcome, ways: Sequence[Way], folder: str) -> str:
     """Return the ways, none of them recommended, and why none is run: what is missing may still be had."""
     said = "Nothing was repaired: what is missing here may still be had, as said above. Do that first, then rescue the result."
     lines = [_line("Next", said), _line("Page", f"{folder} has the audit's page and plan")]
@@ -129,31 +131,31 @@ def withheld_text(outcome: AuditOutcome, ways: Sequence[Way], folder: str) -> st
 
 
 def _row(
-    title: str, start: Callable[[AuditOutcome], str], said: Callable[[Way], str], outcome: AuditOutcome, ways: Sequence[Way]
+    title: str, start: Callable[[Outcome], str], said: Callable[[Way], str], outcome: Outcome, ways: Sequence[Way]
 ) -> list[str]:
     return [title, start(outcome), *("-" if way.outcome is None else said(way) for way in ways)]
 
 
-def _starts(outcome: AuditOutcome) -> bool:
+def _starts(outcome: Outcome) -> bool:
     return outcome.started is not None
 
 
-def _start_keeps(outcome: AuditOutcome) -> str:
-    return f"{outcome.messages - outcome.loss.messages:,}" if _starts(outcome) else "does not start"
+def _start_keeps(outcome: Outcome) -> str:
+    return f"{outcome.holds.messages - outcome.loss.messages:,}" if _starts(outcome) else "does not start"
 
 
-def _start_loses(outcome: AuditOutcome) -> str:
+def _start_loses(outcome: Outcome) -> str:
     timers = timers_lost(outcome)
     more = f" + {count_text(timers, 'timer')}" if timers else ""
     return f"{outcome.loss.messages:,}{more}" if _starts(outcome) else "-"
 
 
-_ENTRIES: tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]] = (
+_ENTRIES: tuple[str, Callable[[Outcome], str], Callable[[Way], str]] = (
     "table entries not kept",  # which only a form of a table of config/ has that is not taken
     lambda outcome: "-",
     lambda way: f"{way.not_kept:,}",
 )
-_ROWS: Sequence[tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]]] = (
+_ROWS: Sequence[tuple[str, Callable[[Outcome], str], Callable[[Way], str]]] = (
     ("messages kept", _start_keeps, lambda way: f"{way.kept:,}"),
     ("valid ones lost", _start_loses, lambda way: f"{way.report.lost.messages:,}"),
     ("given up in all", lambda outcome: "-", lambda way: _given_up(way)),
@@ -180,7 +182,7 @@ def _given_up(way: Way) -> str:
     return "not known" if unknown and not way.given_up else f"{way.given_up:,}"
 
 
-def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool) -> str:
+def choice_text(outcome: Outcome, command: str, folder: str, proposed: bool) -> str:
     """Return why this repair is recommended.
 
     command: the repair; "" if the list of steps has it.  folder: that of the audit's page.  proposed: nothing runs it yet.
@@ -195,13 +197,13 @@ def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool
     return "\n".join(lines) + "\n"
 
 
-def _why(outcome: AuditOutcome) -> str:
+def _why(outcome: Outcome) -> str:
     """Return why the first proposal is recommended, and what it does and leaves out, clauses."""
     best, other = proposals(outcome)
     return "; ".join([_why_this_policy(outcome, best, other), *effect_clauses(best)])
 
 
-def _why_this_policy(outcome: AuditOutcome, best: RepairProposal, other: RepairProposal) -> str:
+def _why_this_policy(outcome: Outcome, best: RepairProposal, other: RepairProposal) -> str:
     if other.refused is not None:
         return f"policy {other.policy} does not go: {other.refused}"
     more = best.messages_after - other.messages_after
@@ -212,11 +214,11 @@ def _why_this_policy(outcome: AuditOutcome, best: RepairProposal, other: RepairP
     return f"policy {best.policy} recommended: both keep the same messages, and {best.policy} ends the log as a start would"
 
 
-def _kept_by_salvage(outcome: AuditOutcome) -> str:
+def _kept_by_salvage(outcome: Outcome) -> str:
     """Return a clause on the messages that policy salvage keeps beyond policy broker's; "" if they are not known."""
     setting = setting_that_cuts(outcome)
     of_setting = f": those that a start with {setting}=true cuts" if setting else ""
-    return of_setting + (", also those after the damage" if outcome.damaged_extents else "")
+    return of_setting + (", also those after the damage" if outcome.holds.damaged_extents else "")
 
 
 def end_text(headline: str, more: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from jobs.report.texts.text import printable
-from schemas.rows import DEFAULT, NAMED, NOTE, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import DEFAULT, NAMED, NOTE
 from store_io.base.exit_codes import CONSISTENT, DERIVED, GAP_CODES, LOST
 from store_io.base.wording import count_text
 from store_io.outcome.safety import differs_alone, lacks_of
@@ -40,7 +41,7 @@ def exit_meaning(code: int) -> str:
     return _EXIT_WORDS[code].meaning if code in _EXIT_WORDS else "stopped"
 
 
-def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
+def exit_words(code: int, outcomes: Iterable[Outcome]) -> str:
     """Return the words for an exit code of these stores; for LOST, whether messages are concerned or the start.
 
     Copies of which only another copy holds more are not said to differ from their logs.
@@ -57,11 +58,11 @@ def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
     return " or ".join(sorted(words, reverse=True)) or _EXIT_WORDS[code].short
 
 
-def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
+def assumed_words(outcomes: Sequence[Outcome]) -> str:
     """Say for how many stores of a run nobody named a release, or a broker.conf; "" if for none."""
-    unnamed = [o.release for o in outcomes if o.release_from != NAMED]
-    known = "" if all(o.release_from in (NAMED, DEFAULT) for o in outcomes) else "known "
-    without = sum(o.settings_from == DEFAULT for o in outcomes)
+    unnamed = [o.release for o in outcomes if o.assumed.release_from != NAMED]
+    known = "" if all(o.assumed.release_from in (NAMED, DEFAULT) for o in outcomes) else "known "
+    without = sum(o.assumed.settings_from == DEFAULT for o in outcomes)
     of_all, parts = f"of {len(outcomes):,} stores no", []
     if unnamed:
         assumed = f"{', '.join(sorted(set(unnamed)))} is assumed, and no repair command is shown"
@@ -71,9 +72,9 @@ def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
     return "; ".join(parts)
 
 
-def note_kinds(outcomes: Iterable[AuditOutcome], most: int = 3) -> str:
+def note_kinds(outcomes: Iterable[Outcome], most: int = 3) -> str:
     """Return the kinds of the notes with their numbers, the most frequent first, at most `most` kinds. "" without a note."""
-    kinds = Counter(f.code for outcome in outcomes for f in outcome.findings if f.severity == NOTE)
+    kinds = Counter(f.code for outcome in outcomes for f in outcome.found.findings if f.severity == NOTE)
     return kinds_text([f"{code} {kinds[code]:,}" for code in sorted(kinds, key=lambda code: (-kinds[code], code))], most)
 
 
@@ -87,9 +88,9 @@ def would_be_lost(lost: str, unknown: int) -> str:
     return f"{lost} would be lost by a start" + (f", not known of {count_text(unknown, 'store')}" if unknown else "")
 
 
-def broker_name_of(outcome: AuditOutcome) -> str:
+def broker_name_of(outcome: Outcome) -> str:
     """Return brokerName of broker.conf, else the controller's name of the broker; "" if neither is known."""
-    named = outcome.settings.get("brokerName")
+    named = outcome.plan.settings.get("brokerName")
     if named is not None and named.value:
         return str(named.value)
     controller = outcome.started.controller if outcome.started is not None else None
@@ -128,6 +129,6 @@ def says_nothing(name: str) -> bool:
     return _SAYS_NOTHING.fullmatch(name) is not None
 
 
-def title_of(outcome: AuditOutcome) -> str:
+def title_of(outcome: Outcome) -> str:
     """Return the title of an audited store."""
     return store_title(outcome.name, broker_name_of(outcome))

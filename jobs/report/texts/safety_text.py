@@ -11,7 +11,8 @@ from jobs.report.texts.text import bytes_text, count_text, printable, span_text,
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.losses import ALL_READ
-from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE
 from schemas.start_effect import Started
 from store_io.answer.day_steps import segments_that_go, timers_passed_over
 from store_io.base.exit_codes import rank
@@ -140,30 +141,30 @@ class Judgement:
 _NOT_KNOWN = "Not known whether this copy is safe to start"
 
 
-def judge(outcome: AuditOutcome) -> Judgement:
+def judge(outcome: Outcome) -> Judgement:
     """Return the answer for one store, with what it assumes."""
     decision = decide(outcome)
     answer = _in_group(outcome, decision)
     known = outcome.effect is not None
-    again = known and decision.alone != Safety.GONE and bool(outcome.not_whole)
+    again = known and decision.alone != Safety.GONE and bool(outcome.whole.signs)
     if again:  # what is missing may still be had: that comes before all that a start or a repair does
         reasons = (Reason(f"{answer.headline}.", decision.start == Start.CONFIG_LOST), *answer.reasons)
-        answer = replace(answer, headline=not_whole.headline(outcome.not_whole[0]), reasons=reasons)
+        answer = replace(answer, headline=not_whole.headline(outcome.whole.signs[0]), reasons=reasons)
     if answer.kind == Safety.SAFE and (absent := no_config(outcome)):
         answer = replace(answer, condition=f"once {absent} is there")
     if answer.kind in (Safety.SAFE, Safety.REBUILD) and known and (first := _first_day(outcome)):
         answer = replace(answer, headline=f"{answer.headline}, but first {first}")
-    if answer.kind == Safety.SAFE and outcome.unsafe_settings:
+    if answer.kind == Safety.SAFE and outcome.assumed.unsafe_settings:
         head = f"{answer.headline}, but change broker.conf before new messages come"
-        answer = replace(answer, headline=head).adding(*(f"{change}." for change in outcome.unsafe_settings))
+        answer = replace(answer, headline=head).adding(*(f"{change}." for change in outcome.assumed.unsafe_settings))
     answer = answer.adding(*(f"{said}." for said in named_sentences(outcome)), in_verdict=True)
     given_up = repair_note(outcome)
     if given_up:
-        number = next(f.actual for f in outcome.findings if f.code == Code.STORE_REPAIRED)
+        number = next(f.actual for f in outcome.found.findings if f.code == Code.STORE_REPAIRED)
         safe = answer.kind == Safety.SAFE
         head = f"{answer.headline}; the repair that made it gave up {number}" if safe else answer.headline
         answer = replace(answer, headline=head).adding(given_up, in_verdict=True)
-    if any(premise.kind == DOUBT for premise in outcome.premises) and known:
+    if any(premise.kind == DOUBT for premise in outcome.assumed.premises) and known:
         answer = replace(answer, headline=f"{answer.headline}, by what was named, which does not fit this copy")
     if decision.other_release:
         return _of_another_release(outcome, decision.safety, answer)
@@ -171,7 +172,7 @@ def judge(outcome: AuditOutcome) -> Judgement:
     return replace(answer, headline=f"{answer.headline}, if {assumed}") if assumed else answer
 
 
-def _first_day(outcome: AuditOutcome) -> str:
+def _first_day(outcome: Outcome) -> str:
     """Return a clause on what to see to before a start, because of what the broker does by itself; "" for nothing."""
     going, late = sum(segments_that_go(outcome)), timers_passed_over(outcome)
     if outcome.first_day is None or not going and not late:
@@ -182,33 +183,33 @@ def _first_day(outcome: AuditOutcome) -> str:
     return f"see to {count_text(late, 'timer message')} that the broker never delivers {starts}"
 
 
-def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:
+def _assumed(outcome: Outcome, answer: Judgement) -> str:
     """Return a clause on the assumptions on which the answer may depend; "" without any."""
     if answer.kind in OF_ANY_RELEASE:
         return ""
-    parts = [f"its release is {outcome.release}"] if outcome.release_from == DEFAULT else []
-    if outcome.release_from not in (NAMED, DEFAULT):
-        parts.append(f"{outcome.release_from} does as {outcome.release}")
-    if outcome.inferred_mode:
+    parts = [f"its release is {outcome.release}"] if outcome.assumed.release_from == DEFAULT else []
+    if outcome.assumed.release_from not in (NAMED, DEFAULT):
+        parts.append(f"{outcome.assumed.release_from} does as {outcome.release}")
+    if outcome.assumed.inferred_mode:
         parts.append("its broker runs in controller mode")
-    if outcome.settings_from == DEFAULT and answer.kind == Safety.SAFE:
+    if outcome.assumed.settings_from == DEFAULT and answer.kind == Safety.SAFE:
         parts.append("its broker.conf keeps RocketMQ's defaults")
     return f"{' and '.join(parts)}, which is assumed" if parts else ""
 
 
-def _of_another_release(outcome: AuditOutcome, safety: Safety, answer: Judgement) -> Judgement:
+def _of_another_release(outcome: Outcome, safety: Safety, answer: Judgement) -> Judgement:
     """Return the answer if the assumed release cannot have written the copy."""
-    wrote = f"by its files RocketMQ {outcome.written_by} wrote it, and this verdict is for {outcome.release}"
+    wrote = f"by its files RocketMQ {outcome.assumed.written_by} wrote it, and this verdict is for {outcome.release}"
     if safety == answer.kind:
         return replace(answer, headline=f"{answer.headline}; {wrote}")
     by_its_rules = f"By the rules of {outcome.release}: {answer.headline}."
     return Judgement(safety, f"{_NOT_KNOWN}: {wrote}", (Reason(by_its_rules), *answer.reasons))
 
 
-def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
+def _in_group(outcome: Outcome, decision: Decision) -> Judgement:
     """Return the answer for the copy by itself, or that its group holds what it lacks, whichever is graver."""
     headline, why = _gone(outcome) if decision.alone == Safety.GONE else _by_itself(outcome, decision.start)
-    if outcome.missing and decision.alone != Safety.GONE and decision.start not in (Start.MISSING, Start.DAMAGED):
+    if outcome.whole.missing and decision.alone != Safety.GONE and decision.start not in (Start.MISSING, Start.DAMAGED):
         why = (*why, f"{_already(outcome, 'missing from this copy already')}.")
     if decision.start != Start.LOSES_CONFIG or decision.alone == Safety.GONE:
         why = (*why, *_entries_lost(outcome))
@@ -227,29 +228,28 @@ def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
 _Words = tuple[str, tuple[str, ...]]  # headline, why
 
 
-def _gone(outcome: AuditOutcome) -> _Words:
+def _gone(outcome: Outcome) -> _Words:
     """Return the words on a copy whose messages are gone.
 
     They are gone from its CommitLog, or from the log's end since an earlier audit.
     """
-    seen = outcome.furthest
+    seen = outcome.whole.furthest
     saw = f"the audit of {seen.started_at} UTC saw {count_text(seen.messages, 'message')}" if seen is not None else ""
-    if outcome.messages:
+    if outcome.holds.messages:
         return f"Messages are gone from the end of this copy; {saw}", ()
     do_not = (advice_text(Advice(Step.DO_NOT_START)),) if shows_gone(outcome) else ()
-    gone = clause(_already(outcome, "gone")) if outcome.missing else "" if saw else "there were messages once"
+    gone = clause(_already(outcome, "gone")) if outcome.whole.missing else "" if saw else "there were messages once"
     return f"Nothing to lose is left here; {'; '.join(filter(None, [gone, saw]))}", do_not
 
 
-def _already(outcome: AuditOutcome, what: str) -> str:
+def _already(outcome: Outcome, what: str) -> str:
     """Return how many messages are missing, or the word for it, as the beginning of a sentence."""
-    text = missing_text(outcome.missing) or "Messages"
-    return (
-        f"{text[:1].upper()}{text[1:]} {'is' if outcome.missing is not None and outcome.missing.messages == 1 else 'are'} {what}"
-    )
+    missing = outcome.whole.missing
+    text = missing_text(missing) or "Messages"
+    return f"{text[:1].upper()}{text[1:]} {'is' if missing is not None and missing.messages == 1 else 'are'} {what}"
 
 
-def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
+def _by_itself(outcome: Outcome, start: Start) -> _Words:
     """Return the words on the copy by itself."""
     match start:
         case Start.NOT_KNOWN | Start.NOT_KNOWN_OF_DAMAGED:
@@ -300,7 +300,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return head, (*_entries_lost(outcome), *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in others))
         case Start.NOT_READ:
             read = "A start loses nothing that was read, but not all of this copy was read"
-            return read if outcome.not_read != ALL_READ else _NOT_KNOWN, tuple(outcome.incomplete[:5])
+            return read if outcome.covered.not_read != ALL_READ else _NOT_KNOWN, tuple(outcome.incomplete[:5])
         case Start.EMPTY:
             empty = CATALOGUE[Code.COMMITLOG_EMPTY]
             return empty.meaning.rstrip("."), (advice_text(empty.next),)
@@ -319,29 +319,31 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             segments = count_text(counted(outcome, Code.SEGMENT_CHANGED), "segment")
             head = f"Bytes of {segments} changed since an earlier audit, under the same modification time"
             return f"{head}; a start makes nothing worse", _LOOK_AT_BYTES
-        case Start.DAMAGED if outcome.missing:
+        case Start.DAMAGED if outcome.whole.missing:
             return f"{_already(outcome, 'already damaged in this copy')}; a start makes nothing worse", _ALWAYS_THE_SAME[start][1]
         case Start.CONFIG_LOST:
             differs = ["what is derived from the CommitLog differs, too, and can be rebuilt"] if differs_from_log(outcome) else []
             lost = [*config_losses(outcome), *tables_behind(outcome), *differs]
             why = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in lost[1:])
             return f"A start loses no message, but {lost[0]}", why
-        case Start.SAFE if outcome.not_judged or no_config(outcome):
+        case Start.SAFE if outcome.covered.not_judged or no_config(outcome):
             loads = outcome.effect.config if outcome.effect is not None else None
             offsets = loads is not None and loads.read.get("consumerOffset.json")
             agree = "they, the checkpoint and the offsets in config/" if offsets else "they and the checkpoint"
-            unsure = ", but its timers were not judged" if "timers" in outcome.not_judged else ""  # they may refuse, or lose
+            unsure = (
+                ", but its timers were not judged" if "timers" in outcome.covered.not_judged else ""
+            )  # they may refuse, or lose
             reasons = [f"Every byte of CommitLog, ConsumeQueues and index files was checked; {agree} agree with each other."]
             if absent := no_config(outcome):
                 unsure = f" once {absent} is there{unsure}"
                 reasons.append(f"{absent} is not in this copy: by this copy alone a start knows no {config_unknown(outcome)}.")
-            reasons += _not_judged(outcome.not_judged)
+            reasons += _not_judged(outcome.covered.not_judged)
             return f"Safe to start{unsure}", tuple(reasons)
         case _:
             return _ALWAYS_THE_SAME[start]
 
 
-def _cut(outcome: AuditOutcome) -> str:
+def _cut(outcome: Outcome) -> str:
     """Return a clause on the largest loss of a start that cuts the log, or that never ends."""
     if election_hangs(outcome):
         return "its election as master never ends"
@@ -352,9 +354,9 @@ def _cut(outcome: AuditOutcome) -> str:
     return f"a start cuts {cut} after physical offset {outcome.started.log_end:,}"
 
 
-def _most_differing(outcome: AuditOutcome) -> str:
+def _most_differing(outcome: Outcome) -> str:
     """Return a clause on what differs most: the code of most findings without a loss, their number, and the first file."""
-    rows = [f for f in outcome.findings if f.severity == REBUILDABLE and f.code != Code.COPY_IS_BEHIND]
+    rows = [f for f in outcome.found.findings if f.severity == REBUILDABLE and f.code != Code.COPY_IS_BEHIND]
     number = Counter[str]()
     for finding in rows:
         number[finding.code] += finding.count
@@ -363,7 +365,7 @@ def _most_differing(outcome: AuditOutcome) -> str:
     return f"{lower(CATALOGUE[code].meaning)} ({most:,}, {file})" if most > 1 else f"{lower(CATALOGUE[code].meaning)} ({file})"
 
 
-def _entries_lost(outcome: AuditOutcome) -> tuple[str, ...]:
+def _entries_lost(outcome: Outcome) -> tuple[str, ...]:
     """Return a sentence for each table of config/ of which the copy shows more than a start holds."""
     return tuple(f"{clause[:1].upper()}{clause[1:]}." for clause in entries_lost_clauses(outcome))
 
@@ -398,7 +400,7 @@ _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
 }
 
 
-def _refusal(outcome: AuditOutcome) -> Iterable[str]:
+def _refusal(outcome: Outcome) -> Iterable[str]:
     if outcome.refusal is not None:
         yield f"It refuses: {refusal_sentence(outcome.refusal)}."
     if refused_by_config(outcome):
@@ -414,7 +416,7 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
         yield "Bytes of the CommitLog are also damaged or missing."
 
 
-def _losses(outcome: AuditOutcome) -> Iterable[str]:
+def _losses(outcome: Outcome) -> Iterable[str]:
     """Yield a sentence for each loss of a start."""
     cut, skipped = counted(outcome, Code.BROKER_DROPS_MESSAGES), counted(outcome, Code.BROKER_SKIPS_MESSAGES)
     if election_hangs(outcome):
@@ -441,9 +443,9 @@ def _losses(outcome: AuditOutcome) -> Iterable[str]:
         yield f"{count_text(timers, 'timer message')} that stay in the CommitLog will never be delivered."
 
 
-def timer_words(outcome: AuditOutcome) -> Iterator[str]:
+def timer_words(outcome: Outcome) -> Iterator[str]:
     """Yield a line for each effect of a start on timer messages that someone must know."""
-    fates = outcome.timers.fates if outcome.timers is not None else None
+    fates = outcome.holds.timers.fates if outcome.holds.timers is not None else None
     if fates is None:
         return
     for name, words in _NEVER_DELIVERED:
@@ -454,7 +456,7 @@ def timer_words(outcome: AuditOutcome) -> Iterator[str]:
         yield f"{count_text(fates.again.messages, 'timer message')} that were delivered come again"
 
 
-def verdict_alone(outcome: AuditOutcome) -> str:
+def verdict_alone(outcome: Outcome) -> str:
     """Return the verdict without the premises at its begin, if these are shown before it."""
     return outcome.verdict[len(outcome.verdict_head) :]
 
@@ -493,7 +495,7 @@ def lost_style(lost: bool, unknown: int, kinds: Mapping[str, int]) -> str:
     return "" if unsound else "c-safe"
 
 
-def why_it_ends(outcome: AuditOutcome, started: Started) -> str:
+def why_it_ends(outcome: Outcome, started: Started) -> str:
     """Return the catalogue's sentence on the place at which recovery ends. A log that simply ends there has its own sentence."""
     reason = started.stop_reason
     if reason == "unwritten" and not counted(outcome, Code.BROKER_DROPS_MESSAGES):
@@ -501,14 +503,18 @@ def why_it_ends(outcome: AuditOutcome, started: Started) -> str:
     return STOP_REASONS.get(reason, reason)
 
 
-def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOutcome, Judgement]]:
+def most_dangerous_first(outcomes: Iterable[Outcome]) -> list[tuple[Outcome, Judgement]]:
     """Sort outcomes by exit code, then by danger of a start, by loss, by findings, by name."""
     judged = [(outcome, judge(outcome)) for outcome in outcomes]
     return sorted(judged, key=lambda pair: _rank(*pair))
 
 
-def _rank(outcome: AuditOutcome, judgement: Judgement) -> tuple[object, ...]:
-    counts = outcome.loss.messages, lacks_of(outcome)[0], *(outcome.counts.get(severity, 0) for severity in (LOSS, REBUILDABLE))
+def _rank(outcome: Outcome, judgement: Judgement) -> tuple[object, ...]:
+    counts = (
+        outcome.loss.messages,
+        lacks_of(outcome)[0],
+        *(outcome.found.counts.get(severity, 0) for severity in (LOSS, REBUILDABLE)),
+    )
     return danger_key(outcome.exit_code, judgement.kind, counts, outcome.name)
 
 
@@ -521,17 +527,17 @@ def danger_key(exit_code: int, kind: str, counts: Iterable[int], name: str) -> t
     return -rank(exit_code), KINDS.index(kind), *(-count for count in counts), name
 
 
-def meaning_of(outcome: AuditOutcome, code: str) -> str:
+def meaning_of(outcome: Outcome, code: str) -> str:
     """Return a code's catalogue sentence. Damage also has its number of ranges, if one range makes several findings."""
     known = CATALOGUE.get(code)
-    if known is None or code != Code.COMMITLOG_DAMAGED or not 0 < outcome.damaged_extents < counted(outcome, code):
+    if known is None or code != Code.COMMITLOG_DAMAGED or not 0 < outcome.holds.damaged_extents < counted(outcome, code):
         return known.meaning if known else ""
-    return f"{known.meaning.rstrip('.')}, in {count_text(outcome.damaged_extents, 'damaged range')}."
+    return f"{known.meaning.rstrip('.')}, in {count_text(outcome.holds.damaged_extents, 'damaged range')}."
 
 
-def held(outcome: AuditOutcome) -> str:
+def held(outcome: Outcome) -> str:
     """Return how many messages a copy holds, and how many placeholder records of a repair besides."""
-    messages, placeholders = count_text(outcome.messages, "message"), counted(outcome, Code.COMMITLOG_BRIDGED)
+    messages, placeholders = count_text(outcome.holds.messages, "message"), counted(outcome, Code.COMMITLOG_BRIDGED)
     return f"{messages} and {count_text(placeholders, 'placeholder record')}" if placeholders else messages
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jobs.report.texts.text import count_text
+from schemas.outcome import Outcome
 from schemas.repair import RepairStep
-from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN, AuditOutcome
+from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.outcome.segments_read import SegmentRead, segments_read
 
@@ -64,13 +65,13 @@ class Deleted:
     held: bool = False
 
 
-def deleted_files(outcome: AuditOutcome) -> list[Deleted]:
+def deleted_files(outcome: Outcome) -> list[Deleted]:
     """Return the files that a start deletes, by what they are.
 
     Those with messages come first, then the CommitLog's, then derived files.
     """
     names = outcome.started.deleted_files if outcome.started is not None else ()
-    segments = {segment.path: segment for segment in segments_read(outcome.segments)} if names else {}
+    segments = {segment.path: segment for segment in segments_read(outcome.rows.segments)} if names else {}
     kinds: dict[tuple[str, str], list[str]] = {}
     full = [name for name in names if name in segments and segments[name].messages]
     for name in names:

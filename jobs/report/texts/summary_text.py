@@ -40,8 +40,9 @@ from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from schemas.answer import Answer, StepName
 from schemas.finding_codes import Code
+from schemas.outcome import Outcome
 from schemas.replicas import Relation
-from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN
 from schemas.start_effect import StartEffect
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
@@ -70,9 +71,7 @@ _STEP = 800  # characters of a step
 _NUMBER = 11  # a count at the start of a line, with the gap after it
 
 
-def summary_text(
-    run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False, words: Sequence[str] = ()
-) -> str:
+def summary_text(run: RunInfo, outcomes: Sequence[Outcome], out: str, colour: bool = False, words: Sequence[str] = ()) -> str:
     """Return the whole text, with its last line end.
 
     out: the folder of the results, as the user named it.
@@ -121,11 +120,11 @@ def _rows(label: str, text: str, indent: int = 0) -> list[str]:
     return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
 
 
-def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str) -> list[str]:
+def _store(outcome: Outcome, paint: Paint, words: Sequence[str], plan: str) -> list[str]:
     judgement = judge(outcome)
     head = f"{_title(outcome)}: {printable(judgement.headline)}"
     lines = [paint(BOLD + CODE_COLOUR[outcome.exit_code], head)]
-    for premise in outcome.premises:
+    for premise in outcome.assumed.premises:
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
     steps = shown_steps(outcome, words or words_of(outcome), plan)
     lines += [_row("Answer", answer_of(outcome)), *_next(steps)]
@@ -134,33 +133,33 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
     further = outcome.incomplete[1 if names_first_gap(outcome) else 0 :]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(further[:_LINES])]
     lines += _more(len(further) - _LINES, "reason")
-    if not outcome.complete and not outcome.segment_count:
+    if not outcome.complete and not outcome.holds.segment_count:
         return lines
     if outcome.effect is not None:
         lines += _start(outcome, outcome.effect, paint)
     if outcome.started is not None:
         lines += _loss(outcome, paint)
-    if outcome.missing:
+    if outcome.whole.missing:
         what = "that queues or tables of this copy show, and its CommitLog does not hold"
-        lines.append(_row("Missing", f"{paint(RED, missing_text(outcome.missing))} {what}"))
+        lines.append(_row("Missing", f"{paint(RED, missing_text(outcome.whole.missing))} {what}"))
     lines += _compared(outcome, paint)
     lines += _differences(outcome, paint)
     lines += _closer(outcome, words or words_of(outcome), steps)
-    size = f"{count_text(outcome.segment_count, 'segment')}, {held(outcome)}"
-    if outcome.messages:
-        size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
-    if outcome.not_read.segments:
+    size = f"{count_text(outcome.holds.segment_count, 'segment')}, {held(outcome)}"
+    if outcome.holds.messages:
+        size += f" of {span_text(outcome.holds.first_store_time, outcome.holds.last_store_time)}"
+    if outcome.covered.not_read.segments:
         size += " in what was read"
-    if outcome.damaged_extents:
-        size += f", {count_text(outcome.damaged_extents, 'damaged range')}"
+    if outcome.holds.damaged_extents:
+        size += f", {count_text(outcome.holds.damaged_extents, 'damaged range')}"
     lines.append(_row("Copy", size))
     lines += [_row("Not read" if not i else "", part) for i, part in enumerate(not_read_texts(outcome))]
-    fetched = f", {bytes_text(outcome.bytes_fetched)} fetched" if outcome.bytes_fetched else ""
-    lines.append(_row("Read", f"{bytes_text(outcome.bytes_read)} in {seconds_text(outcome.seconds)}{fetched}"))
+    fetched = f", {bytes_text(outcome.cost.bytes_fetched)} fetched" if outcome.cost.bytes_fetched else ""
+    lines.append(_row("Read", f"{bytes_text(outcome.cost.bytes_read)} in {seconds_text(outcome.cost.seconds)}{fetched}"))
     return lines
 
 
-def _start(outcome: AuditOutcome, effect: StartEffect, paint: Paint) -> list[str]:
+def _start(outcome: Outcome, effect: StartEffect, paint: Paint) -> list[str]:
     release, started = f"RocketMQ {outcome.release}", effect.started
     after = "a clean stop" if effect.clean else "a crash (the abort file is there)"
     if started is None:
@@ -176,12 +175,12 @@ def _start(outcome: AuditOutcome, effect: StartEffect, paint: Paint) -> list[str
     return lines
 
 
-def _sound(outcome: AuditOutcome) -> str:
+def _sound(outcome: Outcome) -> str:
     """Return the colour of good news: none for a copy of which nothing is left."""
-    return "" if is_emptied(outcome) or not outcome.messages else GREEN
+    return "" if is_emptied(outcome) or not outcome.holds.messages else GREEN
 
 
-def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
+def _loss(outcome: Outcome, paint: Paint) -> list[str]:
     messages, size = outcome.loss.messages, outcome.loss.bytes
     timers = [_row("Timers", words) for words in timer_words(outcome)]
     left_out = [finding.message for finding in settings_at_odds(outcome) if finding.code == Code.MESSAGES_NOT_READ]
@@ -205,7 +204,7 @@ def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
     return lines + timers
 
 
-def _compared(outcome: AuditOutcome, paint: Paint) -> list[str]:
+def _compared(outcome: Outcome, paint: Paint) -> list[str]:
     """Return the lines of releases and settings beside one another; [] if nobody asked for them."""
     compared = outcome.comparison
     if compared is None:
@@ -239,8 +238,8 @@ def _compared_lines(lines: Sequence[ComparedLine], width: int, paint: Paint, sou
     return found + _more(len(notes) - _LINES, "reason")
 
 
-def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
-    counts = {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES}
+def _differences(outcome: Outcome, paint: Paint) -> list[str]:
+    counts = {severity: outcome.found.counts.get(severity, 0) for severity in SEVERITIES}
     if not any(counts.values()):
         return [_row("Differs", "nothing" if outcome.complete else "nothing in what was read")]
     found = [paint(_SEVERITY_COLOUR[s], count_text(number, *_SEVERITY_WORDS[s])) for s, number in counts.items() if number]
@@ -265,7 +264,7 @@ def _next(steps: Sequence[ShownStep]) -> Iterator[str]:
             yield _row("Repair" if step.name == StepName.REPAIR else "", step.command)
 
 
-def _optional_repair(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
+def _optional_repair(outcome: Outcome, words: Sequence[str], plan: str) -> list[str]:
     """Return the lines of a repair that nobody needs, as a start mends what differs; or why no command is shown."""
     if answer_of(outcome) != Answer.START_MENDS or outcome.in_use:
         return []
@@ -275,12 +274,12 @@ def _optional_repair(outcome: AuditOutcome, words: Sequence[str], plan: str) -> 
     return [*_rows("", "A repair is optional: it leaves nothing to the start."), _row("Repair", commands[0])] if commands else []
 
 
-def _closer(outcome: AuditOutcome, words: Sequence[str], steps: Sequence[ShownStep]) -> list[str]:
+def _closer(outcome: Outcome, words: Sequence[str], steps: Sequence[ShownStep]) -> list[str]:
     """Return the command that shows more of the most severe finding, or why there is none.
 
     A note that the verdict names counts as well. A reason that a step gives is not repeated.
     """
-    serious = [f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity]
+    serious = [f for severity in (LOSS, REBUILDABLE) for f in outcome.found.findings if f.severity == severity]
     looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in (*serious, *named_notes(outcome)))
     command, withheld = next(filter(any, looks), ("", ""))
     if command or not withheld or any(withheld in step.text for step in steps):
@@ -296,11 +295,11 @@ def _more(rest: int, noun: str, plural: str = "") -> list[str]:
     return [_row("", f"           and {count_text(rest, 'more ' + noun, plural and 'more ' + plural)}")] if rest > 0 else []
 
 
-def _title(outcome: AuditOutcome) -> str:
+def _title(outcome: Outcome) -> str:
     return printable(store_title(outcome.name, broker_name_of(outcome), _NAME), _NAME)
 
 
-def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
+def _fleet(outcomes: Sequence[Outcome], paint: Paint) -> Iterator[str]:
     judged = most_dangerous_first(outcomes)
     safe = accumulate(judgement.kind == Safety.SAFE for _, judgement in judged)
     most = min(_STORES, sum(1 for number in safe if number <= _SAFE_STORES))  # with a line of their own
@@ -328,7 +327,7 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
         yield _row("Assumed", assumed)
 
 
-def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
+def _replicas(outcomes: Sequence[Outcome]) -> Iterator[str]:
     groups = groups_of(outcomes)
     for group in groups[:_LINES]:
         yield _row("Replicas", printable(f"{group.name}: {choice_words(group)}"))
@@ -345,12 +344,12 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     yield from _more(len(groups) - _LINES, "group")
 
 
-def _what(outcome: AuditOutcome) -> str:
+def _what(outcome: Outcome) -> str:
     """Say why a store is at its place in the ranking.
 
     The reason is what stops it, else the messages that it lacks of its group, and its worst findings' codes, most of them first.
     """
-    doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
+    doubts = [premise.sentence for premise in outcome.assumed.premises if premise.kind == DOUBT]
     if doubts:
         return printable(doubts[0])
     if outcome.refusal is not None:
@@ -358,15 +357,15 @@ def _what(outcome: AuditOutcome) -> str:
     if outcome.exit_code in GAP_CODES and outcome.incomplete:
         return printable(outcome.incomplete[0])
     counts: Counter[tuple[str, str]] = Counter()
-    for finding in outcome.findings:
+    for finding in outcome.found.findings:
         if finding.severity != NOTE:
             counts[finding.severity, finding.code] += finding.count
     ranked = sorted(counts, key=lambda kind: (SEVERITIES.index(kind[0]), -counts[kind], kind[1]))
     lacks = lacks_of(outcome)[0]
     parts = [f"lacks {count_text(lacks, 'message')} of its group"] if lacks else []
     parts += [kinds_text([f"{code} {counts[severity, code]:,}" for severity, code in ranked])] if ranked else []
-    if not parts and outcome.not_judged:
-        return printable(f"not judged: {names_text(outcome.not_judged)}")
-    if not parts and outcome.counts.get(NOTE):
-        return f"{count_text(outcome.counts[NOTE], 'note')}: {note_kinds([outcome])}"
+    if not parts and outcome.covered.not_judged:
+        return printable(f"not judged: {names_text(outcome.covered.not_judged)}")
+    if not parts and outcome.found.counts.get(NOTE):
+        return f"{count_text(outcome.found.counts[NOTE], 'note')}: {note_kinds([outcome])}"
     return ", ".join(parts)

@@ -10,7 +10,7 @@ from store_io.base.wording import count_text as count_text
 from store_io.base.wording import seen
 
 if TYPE_CHECKING:  # jobs.entry needs this module before there is an environment
-    from schemas.rows import AuditOutcome
+    from schemas.outcome import Outcome
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999  # the end of the year 9999
@@ -104,9 +104,9 @@ def span_text(first_ms: int, last_ms: int) -> str:
     return f"{first} to {last}{unit}"
 
 
-def not_read_texts(outcome: AuditOutcome) -> list[str]:
+def not_read_texts(outcome: Outcome) -> list[str]:
     """Return a line for each part that an audit left out on purpose; [] if it read everything."""
-    left = outcome.not_read
+    left = outcome.covered.not_read
     parts = (
         (left.segments, left.segment_bytes, "segment"),
         (left.queue_files, left.queue_bytes, "ConsumeQueue file"),

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemas.rows import NAMED, AuditOutcome, Comparison, SegmentSummary, Start
+from schemas.outcome import Outcome
+from schemas.rows import NAMED, Comparison, SegmentSummary, Start
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.comparison import Answer, answer_of, comparison, not_known, older_than_its_writer
 from store_io.audit.compared.shared_tasks import SharedRound
@@ -156,10 +157,10 @@ class ComparedAudit(StoreAudit):
 
     # ---- what follows ----------------------------------------------------------------------------------------------
 
-    def _outcome(self) -> AuditOutcome:
+    def _outcome(self) -> Outcome:
         out = super()._outcome()
         if not self.failed and self._whole:
-            out.comparison = self._comparison(answer_of(out, Variant(self.request.release)))
+            return replace(out, comparison=self._comparison(answer_of(out, Variant(self.request.release))))
         return out
 
     def _comparison(self, own: Answer) -> Comparison:

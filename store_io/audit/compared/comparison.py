@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from schemas.advice import Gap
-from schemas.rows import AuditOutcome, Comparison, Start
+from schemas.outcome import Outcome
+from schemas.rows import Comparison, Start
 from store_io.audit.compared.variants import Variant
 from store_io.base.exit_codes import of_store
 from store_io.broker.releases import parse_known
@@ -35,14 +36,14 @@ class Answer:
         return replace(self.start, complete=complete, exit_code=of_store(together, [*self.gaps, *gaps]))
 
 
-def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
+def answer_of(outcome: Outcome, variant: Variant) -> Answer:
     """Return the row of an outcome."""
     effect, started = outcome.effect, outcome.started
     key, value = variant.changed or ("", None)
     row = Start(
         variant.release, effect is not None, outcome.exit_code, outcome.complete, setting=key, value=value,
         why="" if effect is not None else (outcome.incomplete or ["not everything that a start reads was read"])[0],
-        not_judged=tuple(outcome.not_judged),
+        not_judged=tuple(outcome.covered.not_judged),
     )  # fmt: skip
     if effect is not None:
         row = replace(row, starts=started is not None, refusal=effect.refusal)
@@ -56,7 +57,7 @@ def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
             deleted_files=len(started.deleted_files),
             timers_lost=effect.timers.lost.messages if effect.timers is not None and effect.timers.lost is not None else 0,
         )
-    return Answer(row, dict(outcome.counts), outcome.gaps)
+    return Answer(row, dict(outcome.found.counts), outcome.gaps)
 
 
 def not_known(variant: Variant, gap: Gap) -> Answer:

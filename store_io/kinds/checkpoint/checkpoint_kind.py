@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from schemas import checkpoint_layout
-from schemas.rows import AuditOutcome, Finding, MappedFile, PlanStep
+from schemas.outcome import Outcome
+from schemas.rows import Finding, MappedFile, PlanStep
 from store_io.base.errors import StoreError
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint, checkpoint_findings, read_checkpoint
 from store_io.model.evidence import Evidence
@@ -33,9 +35,9 @@ class CheckpointKind(Kind[StoredCheckpoint, None, None]):
     def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
         return (checkpoint_layout.CHECKPOINT_FILE,)
 
-    def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
+    def add_to_outcome(self, evidence: Evidence, outcome: Outcome) -> Outcome:
         stored = evidence.copy[self]
-        outcome.checkpoint = stored.fields if stored.present else None
+        return replace(outcome, holds=replace(outcome.holds, checkpoint=stored.fields)) if stored.present else outcome
 
 
 CHECKPOINT = CheckpointKind()

@@ -12,7 +12,8 @@ from functools import cached_property
 
 from schemas import commitlog_layout
 from schemas.advice import Advice, Refusal, RefusalKind, Step
-from schemas.rows import AuditOutcome, ConfigTables
+from schemas.outcome import Outcome
+from schemas.rows import ConfigTables
 from schemas.start_effect import ConfigLoad, StartEffect
 from schemas.store_names import BATCH_QUEUES
 from store_io.broker.releases import BrokerRules
@@ -125,12 +126,13 @@ class Config(Kind[ConfigFiles, None, ConfigTables]):
         files = evidence.copy[self]
         return replace(effect, config=config_load(evidence[self], files.tables, files.start_files))
 
-    def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
-        tables = evidence.copy[self].tables
-        outcome.config, outcome.config_database = evidence[self], tables.database
+    def add_to_outcome(self, evidence: Evidence, outcome: Outcome) -> Outcome:
+        tables, loss = evidence.copy[self].tables, outcome.loss
         if outcome.effect is not None:
             beyond = offsets_beyond(evidence, tables)
-            outcome.loss = replace(outcome.loss, groups=beyond.groups, delay_levels=beyond.delays)
+            loss = replace(loss, groups=beyond.groups, delay_levels=beyond.delays)
+        holds = replace(outcome.holds, config=evidence[self], config_database=tables.database)
+        return replace(outcome, holds=holds, loss=loss)
 
 
 CONFIG = Config()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from schemas.first_day import StartMoment
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from schemas.start_effect import StartEffect
 from store_io.base.tasks import Task
 from store_io.broker.settings.day_settings import day_settings
@@ -139,10 +139,9 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
         view = evidence[self].in_use
         return replace(effect, timers=view.after_start() if view is not None else None)
 
-    def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
+    def add_to_outcome(self, evidence: Evidence, outcome: Outcome) -> Outcome:
         view = evidence[self].in_use
-        if view is not None:
-            outcome.timers = view.report()
+        return outcome if view is None else replace(outcome, holds=replace(outcome.holds, timers=view.report()))
 
 
 TIMERS = Timers()

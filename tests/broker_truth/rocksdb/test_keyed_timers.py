@@ -116,7 +116,7 @@ def names(kind: str, count: int, times: int) -> Counter[str]:
 
 
 def fates(audit: Audited) -> dict[str, int]:
-    return {name: row["messages"] for name, row in asdict(audit.outcome.timers.fates).items() if row["messages"]}
+    return {name: row["messages"] for name, row in asdict(audit.outcome.holds.timers.fates).items() if row["messages"]}
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_the_tables_of_a_repaired_store_are_those_of_its_log(
     assert repaired.root is not None, repaired.report.get("problems")
     new = repaired.root
     audit = product.audit(new, release, conf_of(SETTINGS))
-    assert audit.above_note == [] and not audit.incomplete and TABLES not in audit.outcome.not_judged
+    assert audit.above_note == [] and not audit.incomplete and TABLES not in audit.outcome.covered.not_judged
     limit = repaired.report["log_end"]
     kept = {at: pair for at, pair in valid.items() if at < limit}
     records = [record for record, _ in kept.values()]

@@ -12,8 +12,10 @@ from jobs.audit.earlier_runs import earlier_runs
 from jobs.cli.stores import StoreArgument
 from jobs.runtime.session import Session
 from jobs.tables.delta_tables import Tables
-from schemas.rows import AuditOutcome, EarlierRun, Finding
+from schemas.outcome import Outcome
+from schemas.rows import EarlierRun, Finding
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import varied
 
 pytestmark = pytest.mark.spark
 PATHS = [f"commitlog/{number * 1024:020}" for number in range(3)]
@@ -26,13 +28,13 @@ def segment(number: int, **facts: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def outcome(name: str, findings: list[Finding] | None = None, loss: int = 0, **more: Any) -> AuditOutcome:
-    facts: dict[str, Any] = {"segments": [segment(number) for number in range(3)], "level": "full", "complete": True, **more}
+def outcome(name: str, findings: list[Finding] | None = None, loss: int = 0, **more: Any) -> Outcome:
+    facts: dict[str, Any] = {"segments": [segment(number) for number in range(3)], "level": "full", **more}
     counts = {"rebuildable": sum(found.severity == "rebuildable" for found in findings or ()), "loss": loss}
-    return replace(samples.clean(), name=name, findings=findings or [], counts=counts, segment_count=3, **facts)
+    return varied(samples.clean(), name=name, findings=findings or [], counts=counts, segment_count=3, **facts)
 
 
-def damaged(name: str, number: int, **more: Any) -> AuditOutcome:
+def damaged(name: str, number: int, **more: Any) -> Outcome:
     rows = [segment(at, damaged_bytes=9 * (at == number), findings=int(at == number)) for at in range(3)]
     return outcome(name, segments=rows, loss=1, **more)
 
@@ -67,10 +69,10 @@ FIRST = ("damaged", "mended", "quick", "old", "unread", "broken", "sound", "deri
 SECOND = [
     damaged("damaged", 1),
     damaged("mended", 1),
-    damaged("quick", 2, level="quick", complete=False),
+    damaged("quick", 2, level="quick", incomplete=["why"]),
     outcome("old", loss=1, segments=[segment(0, findings=None), segment(1, damaged_bytes=None), segment(2)]),
-    outcome("unread", segments=[segment(0), segment(1, **UNREAD), segment(2)], complete=False),
-    outcome("broken", segments=[segment(0), segment(1, **UNREAD, problem="unreadable"), segment(2)], complete=False),
+    outcome("unread", segments=[segment(0), segment(1, **UNREAD), segment(2)], incomplete=["why"]),
+    outcome("broken", segments=[segment(0), segment(1, **UNREAD, problem="unreadable"), segment(2)], incomplete=["why"]),
     outcome("sound"),
     outcome("derived", [
         entry(1030), entry(5000, 2), entry(None, file="consumequeue/T/0/0"), entry(7, severity="note"), entry(9, file="config/x"),

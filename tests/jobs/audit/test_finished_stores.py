@@ -25,12 +25,14 @@ from jobs.cli.start_options import AskedStart
 from jobs.cli.stores import StoreArgument
 from jobs.runtime.output import KEPT, OutputFolder
 from schemas.first_day import StartMoment
-from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment
+from schemas.outcome import Outcome
+from schemas.rows import EarlierRun, EarlierSegment
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base import packed
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_folder
+from tests.support.handmade.outcome_fields import varied
 from tests.support.processes.deadly_tasks import fleet
 from tests.support.stores.corpus_tools import cases
 
@@ -64,12 +66,12 @@ def folder(asked: AuditOptions) -> OutputFolder:
 
 
 @pytest.fixture
-def outcomes(asked: AuditOptions) -> list[AuditOutcome]:
+def outcomes(asked: AuditOptions) -> list[Outcome]:
     """Kept, of both stores."""
     return keep(asked)
 
 
-def keep(asked: AuditOptions) -> list[AuditOutcome]:
+def keep(asked: AuditOptions) -> list[Outcome]:
     kept, found = FinishedStores(folder(asked), asked), []
     kept.take({})
     for store in asked.stores:
@@ -79,11 +81,11 @@ def keep(asked: AuditOptions) -> list[AuditOutcome]:
     return found
 
 
-def taken(asked: AuditOptions, earlier: dict[str, EarlierRun] | None = None) -> dict[int, AuditOutcome]:
+def taken(asked: AuditOptions, earlier: dict[str, EarlierRun] | None = None) -> dict[int, Outcome]:
     return FinishedStores(folder(asked), asked).take(earlier or {})
 
 
-def test_all_is_taken_over_as_it_was(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+def test_all_is_taken_over_as_it_was(asked: AuditOptions, outcomes: list[Outcome]) -> None:
     assert taken(asked) == dict(enumerate(outcomes))
     FinishedStores(folder(asked), asked).forget()
     assert taken(asked) == {}
@@ -139,7 +141,7 @@ def test_a_store_that_changed_or_was_not_kept_whole_is_read_again(
     ],
 )
 def test_another_question_takes_nothing_over(
-    asked: AuditOptions, outcomes: list[AuditOutcome], other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    asked: AuditOptions, outcomes: list[Outcome], other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert taken(replace(asked, **other)) == {}
     assert len(taken(replace(asked, max_rate=10**6, max_seconds=60.0))) == 2  # how fast, not what
@@ -149,12 +151,12 @@ def test_another_question_takes_nothing_over(
     assert taken(asked) == {}
 
 
-def test_an_earlier_run_that_is_another_one_counts(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+def test_an_earlier_run_that_is_another_one_counts(asked: AuditOptions, outcomes: list[Outcome]) -> None:
     store = asked.stores[0].key
     assert taken(asked, {store: EarlierRun("before", "5.3.3", {}, {})}) == {1: outcomes[1]}
 
 
-def test_what_other_runs_have_found_meanwhile_counts(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+def test_what_other_runs_have_found_meanwhile_counts(asked: AuditOptions, outcomes: list[Outcome]) -> None:
     """The run that is named is still the same: the segment must be read now."""
     store, known = asked.stores[0].key, EarlierSegment(1, 7, "e", False, "before")
     before = EarlierRun("before", "5.3.3", {}, {"commitlog/0": known})
@@ -174,25 +176,31 @@ def put(asked: AuditOptions, content: str) -> None:
     kept_file(asked).write_bytes(f"{json.dumps(head)}\n{content}".encode())
 
 
-def form(outcome: AuditOutcome, **changed: Any) -> str:
-    return json.dumps(json.loads(json.dumps(outcome, default=finished_stores._form)) | changed)
+def form(outcome: Outcome, **changed: Any) -> str:
+    """What is kept of an outcome, with other values of its fields and of the fields of these."""
+    whole = json.loads(json.dumps(outcome, default=finished_stores._form))
+    for name, value in changed.items():
+        inner = isinstance(value, dict) and isinstance(whole.get(name), dict)
+        whole[name] = whole[name] | value if inner else value
+    return json.dumps(whole)
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"findings": [{"code": "queue-file-missing"}]},  # without its other fields
-        {"findings": None},
+        {"found": {"findings": [{"code": "queue-file-missing"}]}},  # without its other fields
+        {"found": {"findings": None}},
+        {"found": None},
         {"more": 1},
         {"gaps": [["no-such-cause", "", [], None]]},
         {"loss": {"__class__": "Finding"}},
-        {"segments": [7]},
-        {"messages": "1"},
+        {"rows": {"segments": [7]}},
+        {"holds": {"messages": "1"}},
         {"name": []},
-        {"counts": [[[], 1]]},
+        {"found": {"counts": [[[], 1]]}},
     ],
 )
-def test_what_is_no_outcome_is_read_again(asked: AuditOptions, outcomes: list[AuditOutcome], changed: dict[str, Any]) -> None:
+def test_what_is_no_outcome_is_read_again(asked: AuditOptions, outcomes: list[Outcome], changed: dict[str, Any]) -> None:
     put(asked, form(outcomes[0]))
     assert taken(asked) == dict(enumerate(outcomes))
     put(asked, form(outcomes[0], **changed))
@@ -200,22 +208,22 @@ def test_what_is_no_outcome_is_read_again(asked: AuditOptions, outcomes: list[Au
 
 
 @pytest.mark.parametrize("content", ["", "null", "[]", "7", "[" * 200_000, "9" * 5000])
-def test_what_cannot_be_parsed_is_read_again(asked: AuditOptions, outcomes: list[AuditOutcome], content: str) -> None:
+def test_what_cannot_be_parsed_is_read_again(asked: AuditOptions, outcomes: list[Outcome], content: str) -> None:
     put(asked, content)
     assert taken(asked) == {1: outcomes[1]}
     kept_file(asked).write_text(content)
     assert taken(asked) == {1: outcomes[1]}
 
 
-@pytest.mark.parametrize("change", [{"name": "other"}, {"release": "4.9.4"}, {"complete": False}, {"exit_code": 3}])
+@pytest.mark.parametrize("change", [{"name": "other"}, {"release": "4.9.4"}, {"incomplete": ["why"]}, {"exit_code": 3}])
 def test_an_outcome_of_another_store_is_not_taken_over(
-    asked: AuditOptions, outcomes: list[AuditOutcome], change: dict[str, Any]
+    asked: AuditOptions, outcomes: list[Outcome], change: dict[str, Any]
 ) -> None:
     put(asked, form(replace(outcomes[0], **change)))
     assert taken(asked) == {1: outcomes[1]}
 
 
-def test_what_is_kept_is_bounded(asked: AuditOptions, outcomes: list[AuditOutcome], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_is_bounded(asked: AuditOptions, outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, most in (("_MOST_BYTES", 1000 - (1 << 20)), ("_MOST_ROWS", 1)):
         with monkeypatch.context() as context:
             context.setattr(finished_stores, name, most)
@@ -225,7 +233,7 @@ def test_what_is_kept_is_bounded(asked: AuditOptions, outcomes: list[AuditOutcom
             assert not kept_file(asked).exists()
 
 
-def test_only_a_regular_file_is_read(asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path) -> None:
+def test_only_a_regular_file_is_read(asked: AuditOptions, outcomes: list[Outcome], tmp_path: Path) -> None:
     whole = kept_file(asked).read_bytes()
     for make in (os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path), lambda path: os.symlink(tmp_path / "x", path)):
         (tmp_path / "x").write_bytes(whole)
@@ -237,7 +245,7 @@ def test_only_a_regular_file_is_read(asked: AuditOptions, outcomes: list[AuditOu
             kept_file(asked).touch()
 
 
-def test_a_planted_pickle_does_nothing(asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path) -> None:
+def test_a_planted_pickle_does_nothing(asked: AuditOptions, outcomes: list[Outcome], tmp_path: Path) -> None:
     class Hostile:
         def __reduce__(self) -> Any:
             return os.mkdir, (str(tmp_path / "called"),)
@@ -250,10 +258,10 @@ def test_a_planted_pickle_does_nothing(asked: AuditOptions, outcomes: list[Audit
     assert not (tmp_path / "called").exists()
 
 
-def test_an_incomplete_outcome_is_not_kept(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+def test_an_incomplete_outcome_is_not_kept(asked: AuditOptions, outcomes: list[Outcome]) -> None:
     kept_file(asked).unlink()
     kept = FinishedStores(folder(asked), asked)
-    kept.keep(asked.stores[0], replace(outcomes[0], complete=False), audited(asked.stores[0]).copy.listing)
+    kept.keep(asked.stores[0], replace(outcomes[0], incomplete=["why"]), audited(asked.stores[0]).copy.listing)
     assert not kept_file(asked).exists()
 
 
@@ -295,16 +303,17 @@ def test_every_kind_of_outcome_can_be_kept(tmp_path: Path) -> None:
 
 
 def test_packed_rows_and_times_of_earlier_readings_are_taken_over(
-    asked: AuditOptions, outcomes: list[AuditOutcome], monkeypatch: pytest.MonkeyPatch
+    asked: AuditOptions, outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed, "_TOGETHER", 2)
-    row = {**outcomes[0].segments[0], "verified_run": "before", "verified_at": datetime(2026, 1, 2, 3, 4, 5, 6, UTC)}
-    held = replace(outcomes[0], queues=packed.PackedList(outcomes[0].queues), segments=[row, *outcomes[0].segments[1:]])
+    row = {**outcomes[0].rows.segments[0], "verified_run": "before", "verified_at": datetime(2026, 1, 2, 3, 4, 5, 6, UTC)}
+    rows = outcomes[0].rows
+    held = varied(outcomes[0], queues=packed.PackedList(rows.queues), segments=[row, *rows.segments[1:]])
     FinishedStores(folder(asked), asked).keep(asked.stores[0], held, audited(asked.stores[0]).copy.listing)
     assert taken(asked) == {0: held, 1: outcomes[1]}
 
 
-def test_a_store_is_read_again_for_another_moment_that_is_named(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+def test_a_store_is_read_again_for_another_moment_that_is_named(asked: AuditOptions, outcomes: list[Outcome]) -> None:
     def of(start: AskedStart) -> AuditOptions:
         return replace(asked, stores=tuple(replace(store, start=start) for store in asked.stores))
 

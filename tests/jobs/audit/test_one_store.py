@@ -14,7 +14,7 @@ import pytest
 
 from jobs.audit import one_store
 from jobs.audit.earlier_runs import Reading
-from jobs.audit.one_store import FEW_STORES, add_repair_sections
+from jobs.audit.one_store import FEW_STORES, with_repair_sections
 from jobs.audit.run_audit import run_with
 from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
@@ -210,5 +210,5 @@ def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatc
     root = case.unpack(tmp_path)
     outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release, case.broker_conf))
     monkeypatch.setattr(Runner, "_run", lambda self, tasks, *_: [Gap(Cause.TASK_WITHOUT_RESULT) for _ in tasks])
-    add_repair_sections(Runner.__new__(Runner), [StoreArgument("s", str(root))], [outcome], Reading())
-    assert [one.refused for one in outcome.repairs or ()] == ["a task gave no result"] * 2
+    (failed,) = with_repair_sections(Runner.__new__(Runner), [StoreArgument("s", str(root))], [outcome], Reading())
+    assert [one.refused for one in failed.repairs or ()] == ["a task gave no result"] * 2

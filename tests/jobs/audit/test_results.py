@@ -17,7 +17,7 @@ from jobs.runtime.output import OutputFailed
 from jobs.tables.delta_tables import run_rows
 from schemas.advice import Advice, Cause, Gap, Step
 from schemas.answer import AnswerStep, StepName
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.answer.answers import answer_of
 from store_io.answer.steps import steps_of
 from store_io.base import packed
@@ -80,11 +80,10 @@ def test_what_is_written_of_many_stores_is_the_same_from_packed_outcomes(monkeyp
     monkeypatch.setattr(packed, "FEW", 1)
     info = RunInfo("r", "0", 1, datetime(2026, 1, 1, tzinfo=UTC))
 
-    def said(outcomes: list[AuditOutcome]) -> object:
+    def said(outcomes: list[Outcome]) -> object:
         rows = {name: [*of] for name, of in run_rows(info, outcomes).items()}
         return rows, result_json(info, outcomes), summary_text(info, outcomes, "out", False)
 
     plain, away = ([samples.damaged(), samples.clean(), samples.refused()] for _ in range(2))
-    for outcome in away:
-        put_away(outcome)
-    assert isinstance(away[0].findings, packed.PackedList) and said(away) == said(plain)
+    away = [*map(put_away, away)]
+    assert isinstance(away[0].found.findings, packed.PackedList) and said(away) == said(plain)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,10 +12,12 @@ from jobs.report.past_views import CodeCount, NotSeen
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.safety_text import judge
 from jobs.report.values_as_rows import as_json, json_text, micros_of
-from schemas.rows import DEFAULT, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import DEFAULT
 from store_io.outcome.safety import Safety
 from tests.support.handmade import samples
 from tests.support.handmade.history_rows import DAY, T0, kept, run_row, view_of
+from tests.support.handmade.outcome_fields import varied
 
 
 def test_a_broker_name_is_shown_for_a_name_that_says_nothing() -> None:
@@ -85,14 +86,14 @@ def test_safety_is_what_the_reports_of_single_stores_say() -> None:
     )  # fmt: skip
     outcomes = [make() for make in made] + [samples.behind(make(), parted) for make in made for parted in (False, True)]
     outcomes += [written_by_another_release(make()) for make in made]
-    outcomes += [replace(samples.empty(), counts={"note": 1, "rebuildable": 1})]
+    outcomes += [varied(samples.empty(), counts={"note": 1, "rebuildable": 1})]
     for outcome in outcomes:
         assert fleet.safety_of(kept(outcome, outcome.name)) == judge(outcome).kind, outcome.name
     assert {judge(outcome).kind for outcome in outcomes} == set(Safety) - {Safety.REBUILD}
 
 
-def written_by_another_release(outcome: AuditOutcome) -> AuditOutcome:
-    return replace(outcome, release_from=DEFAULT, written_by="4.8.0 to 4.9.8")
+def written_by_another_release(outcome: Outcome) -> Outcome:
+    return varied(outcome, release_from=DEFAULT, written_by="4.8.0 to 4.9.8")
 
 
 def test_the_answer_and_its_steps_are_shown_as_the_run_kept_them() -> None:
@@ -114,11 +115,11 @@ def test_the_answer_and_its_steps_are_shown_as_the_run_kept_them() -> None:
         (written_by_another_release(samples.clean()), "unknown"),
         (written_by_another_release(samples.already_damaged()), "unknown"),
         (written_by_another_release(samples.damaged()), "stop"),
-        (replace(samples.empty(), counts={"note": 1, "rebuildable": 1}), "empty"),
+        (varied(samples.empty(), counts={"note": 1, "rebuildable": 1}), "empty"),
     ],
     ids=["clean", "already-damaged", "damaged", "empty"],
 )
-def test_what_is_assumed_reaches_the_report(outcome: AuditOutcome, safety: str) -> None:
+def test_what_is_assumed_reaches_the_report(outcome: Outcome, safety: str) -> None:
     (store,) = view_of([kept(outcome, outcome.name)]).stores
     assert store.safety == safety == judge(outcome).kind
 

@@ -24,16 +24,18 @@ from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import Tables
 from jobs.tables.past_runs import History
 from schemas.advice import Advice, Step
-from schemas.rows import AuditOutcome, Finding
+from schemas.outcome import Outcome
+from schemas.rows import Finding
 from schemas.tables import TABLES
 from store_io.base.errors import StoreError
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import handmade
 
 pytestmark = pytest.mark.spark
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 
-def outcome(name: str, code: int = 0, findings: list[Finding] | None = None, **changed: Any) -> AuditOutcome:
+def outcome(name: str, code: int = 0, findings: list[Finding] | None = None, **changed: Any) -> Outcome:
     """A store of three segments, the last half written. changed: segment number -> its digest; "" is not wholly read."""
     segments = []
     for number in range(3):
@@ -45,8 +47,8 @@ def outcome(name: str, code: int = 0, findings: list[Finding] | None = None, **c
              "digest": changed.get(f"s{number}", "d"), "extents": extents}
         )  # fmt: skip
     found = findings or []
-    return AuditOutcome(
-        name, f"/copies/{name}", "5.3.3", code, code != 3, ["why"] if code == 3 else [], f"verdict {code}",
+    return handmade(
+        name, f"/copies/{name}", "5.3.3", code, incomplete=["why"] if code == 3 else [], verdict=f"verdict {code}",
         effect=samples.clean().effect, findings=found,
         counts={"loss": sum(f.severity == "loss" for f in found)}, segments=segments,
         queues=[{"topic": "t", "queue_id": 0, "files": [{"file": f"consumequeue/t/0/{n}", "size_bytes": 60, "digest":
@@ -74,7 +76,7 @@ def tables(spark_session: session.Session, tmp_path_factory: pytest.TempPathFact
     place = str(tmp_path_factory.mktemp("history"))
     written = Tables(spark_session, place)
 
-    def write(run_id: str, days_ago: int, *outcomes: AuditOutcome) -> None:
+    def write(run_id: str, days_ago: int, *outcomes: Outcome) -> None:
         info = replace(samples.RUN, run_id=run_id, started_at=NOW - timedelta(days=days_ago))
         written.write_run(info, outcomes)
 

@@ -26,6 +26,7 @@ from store_io.kinds.timers import timer_rebuild
 from store_io.repair import ways
 from tests.support import damage
 from tests.support.answers.repaired import content
+from tests.support.handmade.outcome_fields import alter
 from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.small_repairs import SIZES, small_store
 from tests.support.stores.timers import timer_store
@@ -245,7 +246,7 @@ def test_a_kind_without_a_repair_is_refused_before_any_is_worked_out(
 
     def audit(*asked: Any) -> Any:
         outcome, compared = own(*asked)
-        outcome.no_repair = Advice(Step.NO_LEDGER_REPAIR)
+        alter(outcome, no_repair=Advice(Step.NO_LEDGER_REPAIR))
         return outcome, compared
 
     monkeypatch.setattr(rescue, "_audit", audit)

@@ -23,19 +23,20 @@ from jobs.tables.datasets import DatasetPlan, by_dataset, scan_and_write
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
 from jobs.tables.table_files import TablesFailed
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES, Table
 from store_io.audit.audit_store import StoreAudit
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 from tests.support.stores.builders import Message, StoreBuilder
 
 pytestmark = pytest.mark.spark
 
 
-def outcomes() -> list[AuditOutcome]:
+def outcomes() -> list[Outcome]:
     return [samples.lacking(samples.damaged()), samples.clean(), samples.not_audited()]
 
 
@@ -416,7 +417,7 @@ def test_datasets_are_committed_with_their_run_and_go_with_it(spark_session: Ses
 
 def test_rows_that_fit_no_schema_are_refused_before_anything_is_written(spark_session: Session, tmp_path: Path) -> None:
     wrong = samples.clean()
-    wrong.segments = [{"file": "commitlog/0", "size_bytes": "many"}]
+    alter(wrong, segments=[{"file": "commitlog/0", "size_bytes": "many"}])
     with pytest.raises((pa.ArrowException, TypeError)):
         Tables(spark_session, str(tmp_path)).write_run(run("a"), [wrong])
     assert Tables(spark_session, str(tmp_path)).read(RUNS).count() == 0

@@ -53,7 +53,7 @@ def write_run(root: Path, tables: Path, run_id: str = "r1", day: int = 1, **othe
         "settings": settings, "started_at": datetime(2026, 11, day, tzinfo=UTC), **other,
     }  # fmt: skip
     write_deltalake(str(tables / "runs"), pa.table({name: [value] for name, value in run.items()}), mode="append")
-    rows = [{**row, "run_id": run_id, "store": "it's", "problem": "", "verified_run": run_id} for row in outcome.segments]
+    rows = [{**row, "run_id": run_id, "store": "it's", "problem": "", "verified_run": run_id} for row in outcome.rows.segments]
     names = ("run_id", "store", "file", "size_bytes", "modified_ns", "edge_digest", "verified_run", "problem")
     names += ("first_store_time_ms", "last_store_time_ms")
     columns = {name: [row.get(name) for row in rows] for name in names}

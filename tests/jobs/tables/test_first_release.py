@@ -87,7 +87,7 @@ def test_they_are_appended_compacted_and_pruned(first: Path) -> None:
 
 
 def test_a_new_column_is_one_declaration_and_null_in_older_rows(first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    new = Column("new_column", "long", "Key of nothing.", of="outcome.segment_count")
+    new = Column("new_column", "long", "Key of nothing.", of="outcome.holds.segment_count")
     monkeypatch.setitem(TABLES, "runs", Table(TABLES["runs"].about, *(c for c in TABLES["runs"] if not c.ms), new))
     append(first, "now")
     rows = DeltaQuery(f"{first}/runs").ask(["run_id", "new_column"], "ORDER BY run_id, new_column")

@@ -7,25 +7,30 @@ from typing import Any
 
 from schemas.advice import Advice, Step
 from schemas.answer import StepName
+from schemas.outcome import Outcome
 from schemas.replicas import Group, GroupCopy, TableAhead, TableEntry
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding
+from schemas.rows import LOSS, NOTE, REBUILDABLE, ConfigTables, Finding
 from store_io.answer import steps as steps_module
 from store_io.answer.promotion import BATCH, groups_without_offsets, is_file_to_copy, topics_of_log, topics_of_tables
 from store_io.answer.steps import steps_of
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 
 LINES = "brokerRole=SLAVE and brokerId=1"
 TOPICS = "config/topics.json"
 
 
-def slave(topics: int = 0, dropped: int = 0) -> AuditOutcome:
+def slave(topics: int = 0, dropped: int = 0) -> Outcome:
     """A sound slave's copy, whose table lacks topics: the later ones have more messages."""
     outcome = samples.clean()
-    outcome.findings = [Finding("copy_of_slave", "config", severity=NOTE, next=Advice(Step.MAKE_MASTER, (LINES,)))]
+    alter(outcome, findings=[Finding("copy_of_slave", "config", severity=NOTE, next=Advice(Step.MAKE_MASTER, (LINES,)))])
     for n in range(topics):
-        outcome.findings.append(Finding("topic_not_in_table", TOPICS, topic=f"t{n}", count=10 + n, severity=LOSS))
-    outcome.findings_dropped = {"topic_not_in_table": dropped} if dropped else {}
-    outcome.queues = [{"topic": f"t{n}", "queue_id": q, "batch": n == 6} for n in range(topics) for q in range(n + 1)]
+        alter(
+            outcome,
+            findings=[*outcome.found.findings, Finding("topic_not_in_table", TOPICS, topic=f"t{n}", count=10 + n, severity=LOSS)],
+        )
+    alter(outcome, dropped={"topic_not_in_table": dropped} if dropped else {})
+    alter(outcome, queues=[{"topic": f"t{n}", "queue_id": q, "batch": n == 6} for n in range(topics) for q in range(n + 1)])
     return outcome
 
 
@@ -33,14 +38,14 @@ def row(topics: list[TableEntry], lacks: int, file: str | None = TOPICS, holder:
     return TableAhead("clean", holder, "topics", shown, file, lacks, entries=tuple(topics))
 
 
-def grouped(outcome: AuditOutcome, *rows: TableAhead) -> AuditOutcome:
+def grouped(outcome: Outcome, *rows: TableAhead) -> Outcome:
     copies = tuple(GroupCopy(name, f"/copies/{name}") for name in (outcome.name, "b", "c"))
     tables = tuple(replace(each, store=outcome.name) for each in rows)
-    outcome.replicas = Group("g", outcome.name, copies=copies, config=tables)
+    alter(outcome, replicas=Group("g", outcome.name, copies=copies, config=tables))
     return outcome
 
 
-def conditions(outcome: AuditOutcome) -> list[Any]:
+def conditions(outcome: Outcome) -> list[Any]:
     return [step.what for step in steps_of(outcome) if step.name == StepName.CONDITION and isinstance(step.what, Advice)]
 
 
@@ -57,7 +62,7 @@ def test_the_topics_with_most_messages_are_named_and_the_others_counted() -> Non
 
 def test_a_topic_that_was_perhaps_deleted_is_not_created() -> None:
     outcome = slave(2)
-    outcome.findings[1] = replace(outcome.findings[1], severity=NOTE)
+    outcome.found.findings[1] = replace(outcome.found.findings[1], severity=NOTE)
     assert [each.values[0] for each in topics_of_log(outcome)] == ["t1"]
 
 
@@ -65,7 +70,7 @@ def test_only_a_slave_s_copy_whose_topics_no_repair_writes_gets_them(monkeypatch
     wanted = [Step.CREATE_TOPIC, Step.CREATE_TOPIC]
     assert [each.step for each in conditions(slave(2)) if each.step in wanted] == wanted
     master = slave(2)
-    del master.findings[0]
+    del master.found.findings[0]
     assert not [each for each in conditions(master) if each.step in wanted]
     monkeypatch.setattr(steps_module._Steps, "_writes_tables", True)
     assert not [each for each in conditions(slave(2)) if each.step in wanted]
@@ -84,7 +89,7 @@ def test_topics_of_another_copy_s_table_are_made_only_if_no_file_can_be_copied()
     file = grouped(slave(), row(entries, 6))
     (taken,) = steps_module._tables(file.replicas, file.name)
     assert is_file_to_copy(file, taken) and not list(topics_of_tables(file, [taken]))
-    file.config_database = "config/rdb"
+    alter(file, config_database="config/rdb")
     assert not is_file_to_copy(file, taken)
 
 
@@ -92,8 +97,8 @@ def test_topics_that_no_copy_has_all_of_come_from_the_copy_that_names_them() -> 
     one, other = (TableEntry(name, read_queues=n, write_queues=n, batch=False) for name, n in (("x", 2), ("y", 3)))
     outcome = grouped(slave(), row([one], 1), row([other], 1, holder="c"))
     more = tuple(replace(row([], 1), store=name) for name in ("b", "c"))
-    outcome.replicas = replace(outcome.replicas, config=outcome.replicas.config + more)
-    outcome.findings.append(Finding("topic_not_in_table", TOPICS, topic="x", count=5, severity=LOSS))
+    alter(outcome, replicas=replace(outcome.replicas, config=outcome.replicas.config + more))
+    alter(outcome, findings=[*outcome.found.findings, Finding("topic_not_in_table", TOPICS, topic="x", count=5, severity=LOSS)])
     found = [each for each in conditions(outcome) if each.step == Step.CREATE_TOPIC]
     assert [each.values[:4] for each in found] == [
         ("y", 3, 3, f"{TOPICS} of /copies/c"),
@@ -103,9 +108,12 @@ def test_topics_that_no_copy_has_all_of_come_from_the_copy_that_names_them() -> 
 
 def test_groups_without_offsets_are_named_and_the_others_counted() -> None:
     outcome = slave()
-    outcome.config = ConfigTables({}, {f"g{n}": {} for n in range(9)}, {}, {})
+    alter(outcome, config=ConfigTables({}, {f"g{n}": {} for n in range(9)}, {}, {}))
     assert not list(groups_without_offsets(outcome))
-    outcome.findings.append(Finding("consumer_offsets_empty", "config/consumerOffset.json", severity=REBUILDABLE))
+    alter(
+        outcome,
+        findings=[*outcome.found.findings, Finding("consumer_offsets_empty", "config/consumerOffset.json", severity=REBUILDABLE)],
+    )
     found = list(groups_without_offsets(outcome))
     assert found == [*(Advice(Step.SET_GROUP, (f"g{n}",)) for n in range(5)), Advice(Step.SET_MORE, (4,))]
     assert conditions(outcome)[-6:] == found
@@ -113,6 +121,6 @@ def test_groups_without_offsets_are_named_and_the_others_counted() -> None:
 
 def test_the_bound_of_other_steps_hides_none_of_these() -> None:
     outcome = slave(7)
-    outcome.unsafe_settings = [f"set {n}" for n in range(12)]
+    alter(outcome, unsafe_settings=[f"set {n}" for n in range(12)])
     found = [each.step for each in conditions(outcome)]
     assert found.count(Step.CREATE_TOPIC) == 5 and found.count(Step.MORE_STEPS) == 1 and found[-1] == Step.CREATE_MORE

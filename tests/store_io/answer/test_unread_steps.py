@@ -14,6 +14,7 @@ from store_io.answer.answers import answer_of
 from store_io.answer.steps import steps_of
 from store_io.wording.steps import advice_text
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import varied
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_a_copy_of_which_nothing_was_read(causes: list[Cause], steps: list[tuple
 def test_a_path_is_not_doubted_if_something_was_read_there() -> None:
     outcome = samples.not_audited()
     assert steps_of(outcome)
-    assert steps_of(replace(outcome, segment_count=1)) == steps_of(replace(outcome, config=ConfigTables({}, {}, {}, {}))) == []
+    assert steps_of(varied(outcome, segment_count=1)) == steps_of(varied(outcome, config=ConfigTables({}, {}, {}, {}))) == []
 
 
 def test_a_broker_that_uses_the_copy_is_stopped_first() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
 from store_io.base import packed
 from store_io.broker.queues import queue_puts
@@ -16,6 +16,7 @@ from store_io.log.scan import stored_runs
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.plan_writer import audit_plan
 from store_io.source.byte_source import StoreLocation
+from tests.support.handmade.outcome_fields import alter
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 
@@ -36,9 +37,9 @@ def test_a_fault_of_this_program_ends_one_audit_and_predicts_nothing(tmp_path: P
 def test_bytes_of_a_comparison_with_other_copies_are_counted(tmp_path: Path) -> None:
     (tmp_path / "commitlog").mkdir()
     audit = run_audit(request(tmp_path))
-    before = audit.outcome().bytes_read
+    before = audit.outcome().cost.bytes_read
     audit.bytes_compared += 77
-    assert audit.outcome().bytes_read == before + 77 == run_local(request(tmp_path)).bytes_read + 77
+    assert audit.outcome().cost.bytes_read == before + 77 == run_local(request(tmp_path)).bytes_read + 77
 
 
 @pytest.mark.parametrize("gone", ["some entries", "all queues", "all queues, after a clean exit"])
@@ -54,9 +55,9 @@ def test_very_many_queues_are_judged_as_few_are(gone: str, tmp_path: Path, monke
     for path in sorted((store.root / "consumequeue").rglob("0" * 20))[::7]:  # entries that are missing, and made at a start
         path.write_bytes(bytes(path.stat().st_size))
 
-    def audited() -> AuditOutcome:
+    def audited() -> Outcome:
         outcome = run_local(AuditRequest("s", StoreLocation(str(store.root)), "5.3.3", store.broker_conf))
-        outcome.seconds = 0
+        alter(outcome, seconds=0)
         return outcome
 
     few = audited()
@@ -66,5 +67,5 @@ def test_very_many_queues_are_judged_as_few_are(gone: str, tmp_path: Path, monke
     monkeypatch.setattr(stored_runs, "MOST_HELD", 30)
     monkeypatch.setattr(packed, "_PART", 3)
     many = audited()
-    assert few.findings and many.findings == few.findings
-    assert (audit_plan(many), list(many.queues)) == (audit_plan(few), list(few.queues)) and len(few.queues) > 50
+    assert few.found.findings and many.findings == few.findings
+    assert (audit_plan(many), list(many.rows.queues)) == (audit_plan(few), list(few.queues)) and len(few.queues) > 50

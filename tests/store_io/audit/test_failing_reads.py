@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from schemas.rows import NOTE, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import NOTE
 from store_io.base.errors import NotAStore, Unreadable
 from tests.support.answers.product import audit
 from tests.support.failing_reads import KINDS, Calls, Failure, failing_calls
@@ -36,7 +37,7 @@ RUNS = [
 ]
 
 
-def answer(outcome: AuditOutcome) -> dict[str, Any]:
+def answer(outcome: Outcome) -> dict[str, Any]:
     fields = (
         "exit_code",
         "complete",
@@ -54,7 +55,7 @@ def answer(outcome: AuditOutcome) -> dict[str, Any]:
     return {name: getattr(outcome, name) for name in fields}
 
 
-def judged(true: AuditOutcome, got: AuditOutcome, reads: Calls, root: Path) -> str:
+def judged(true: Outcome, got: Outcome, reads: Calls, root: Path) -> str:
     """ "truth", or "incomplete"; fails where it is neither."""
     path, call = reads.failed
     where = f"{call} of {path}: {got.exit_code}, {got.incomplete}"
@@ -65,8 +66,8 @@ def judged(true: AuditOutcome, got: AuditOutcome, reads: Calls, root: Path) -> s
     name = root.as_posix() if path == "." else path
     assert any(name in sentence for sentence in got.incomplete), where
     assert got.exit_code in (3, true.exit_code), where
-    known = {(f.code, f.file) for f in true.findings}
-    invented = [(f.code, f.file) for f in got.findings if f.severity != NOTE and (f.code, f.file) not in known]
+    known = {(f.code, f.file) for f in true.found.findings}
+    invented = [(f.code, f.file) for f in got.found.findings if f.severity != NOTE and (f.code, f.file) not in known]
     assert not invented, where
     return "incomplete"
 

@@ -38,7 +38,7 @@ def not_given_up(found: Audited, path: str) -> None:
     assert found.broker is None and any(sentence.startswith(f"{path}: ") for sentence in found.incomplete)
     assert [f.code for f in found.findings if f.file == path] == ["file_not_regular"]
     assert not LENGTHS & {f.code for f in found.findings}
-    assert "delete" not in {step.action for step in found.outcome.steps}
+    assert "delete" not in {step.action for step in found.outcome.plan.steps}
     assert f"Put the file itself in place of this link or device, then audit again ({path})." in " ".join(
         summary_text(samples.RUN, [found.outcome], "/out").split()
     )
@@ -53,7 +53,7 @@ def test_in_place_of_a_segment(number: int, kind: str, tmp_path: Path) -> None:
     for release in ("4.9.2", "5.3.3"):
         found = audit(root, release, store.broker_conf)
         not_given_up(found, f"commitlog/{path.name}")
-        assert {step.action for step in found.outcome.steps if step.file.startswith("commitlog/")} == {"keep"}
+        assert {step.action for step in found.outcome.plan.steps if step.file.startswith("commitlog/")} == {"keep"}
 
 
 @pytest.mark.parametrize("part", ["consumequeue/T/0", "index"])

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from schemas.answer import Answer
-from schemas.rows import LOSS, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import LOSS
 from store_io.answer.answers import answer_of
 from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import StoreAudit, run_audit
@@ -40,21 +41,21 @@ class Nights:
     def segments(self) -> list[Path]:
         return sorted((self.root / "commitlog").iterdir())
 
-    def night(self, level: str = "full") -> AuditOutcome:
+    def night(self, level: str = "full") -> Outcome:
         audit: StoreAudit = run_audit(AuditRequest("s", StoreLocation(str(self.root)), "5.3.3", level=level))
         audit.hold_bytes_against(seen_segments(self.rows), self.named)
         outcome = audit.outcome()
         self.runs += 1
         run = f"n{self.runs}"
-        more = ({"store": "s", "run_id": run, "verified_run": run if row["digest"] else None} for row in outcome.segments)
+        more = ({"store": "s", "run_id": run, "verified_run": run if row["digest"] else None} for row in outcome.rows.segments)
         columns = [column.name for column in fields(SegmentRow)]
-        rows = [row | of_run for row, of_run in zip(outcome.segments, more, strict=True)]
+        rows = [row | of_run for row, of_run in zip(outcome.rows.segments, more, strict=True)]
         self.rows = [SegmentRow(**{name: row.get(name) for name in columns}) for row in rows]
         return outcome
 
 
-def changed(outcome: AuditOutcome) -> list[tuple[str, str]]:
-    return [(finding.file, finding.severity) for finding in outcome.findings if finding.code == "segment_changed"]
+def changed(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(finding.file, finding.severity) for finding in outcome.found.findings if finding.code == "segment_changed"]
 
 
 def under_the_same_time(path: Path, change: Callable[[], object]) -> None:
@@ -85,10 +86,10 @@ def test_the_finding_stays_as_long_as_these_bytes_do(nights: Nights) -> None:
         outcome = nights.night(level)
         told.append(changed(outcome))
         if level == "full":
-            (finding,) = [one for one in outcome.findings if one.code == "segment_changed"]
+            (finding,) = [one for one in outcome.found.findings if one.code == "segment_changed"]
             assert "run n1 read" in finding.message and finding.expected != finding.actual
             assert outcome.exit_code == 20 and f"; {file}: its {finding.message}" in outcome.verdict
-            assert outcome.damaged_extents == 0 and len(outcome.findings) == 1, "nothing else sees it"
+            assert outcome.holds.damaged_extents == 0 and len(outcome.found.findings) == 1, "nothing else sees it"
             assert answer_of(outcome) == Answer.COPY_AGAIN
             assert (file,) in [step.files for step in steps_of(outcome) if step.name == "copy"]
     assert told == [[(file, LOSS)], [(file, LOSS)], [], [(file, LOSS)]]
@@ -122,7 +123,7 @@ def test_damage_that_is_gone_is_mended_and_no_change(nights: Nights) -> None:
     path = nights.segments[1]
     under_the_same_time(path, lambda: invert_byte(path, 150, 0x55))
     hurt = nights.night()
-    assert hurt.damaged_extents and len(changed(hurt)) == 1
+    assert hurt.holds.damaged_extents and len(changed(hurt)) == 1
     whole = bytearray(path.read_bytes())
     invert_byte(path, 150, 0x55)
     whole[55] ^= 1

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from jobs.report.files.result_files import result_json
-from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun
+from schemas.outcome import Outcome
+from schemas.rows import LOSS, NOTE, Finding, FurthestRun
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.packed import PackedList
 from store_io.checks.emptied import Begins, shrunk_findings
@@ -53,8 +54,8 @@ def audited_folder(root: Path, release: str = "5.3.3", broker_conf: str | None =
     return run_audit(AuditRequest("s", StoreLocation(str(root)), release, broker_conf, perhaps_emptied=True))
 
 
-def told(outcome: AuditOutcome) -> list[tuple[str, str]]:
-    return [(f.code, f.severity) for f in outcome.findings if f.code in CODES]
+def told(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(f.code, f.severity) for f in outcome.found.findings if f.code in CODES]
 
 
 def test_a_broker_that_never_got_a_message_is_no_alarm(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_what_shows_that_messages_were_there(tmp_path: Path, left: Callable[[Sto
     left(whole, store.root)
     outcome = audited(store).outcome()
     assert told(outcome) == [("commitlog_emptied", LOSS) if proof else ("commitlog_empty", NOTE)]
-    assert proof in next(f.message for f in outcome.findings if f.code in CODES)
+    assert proof in next(f.message for f in outcome.found.findings if f.code in CODES)
     assert (outcome.exit_code == 20) == bool(proof)
     assert outcome.verdict.startswith("Nothing to lose is left here" if proof else "This copy holds no message")
 
@@ -149,8 +150,8 @@ def against(store: Store, furthest: FurthestRun | None, before: Begins | None = 
 
 def seen(store: Store) -> tuple[FurthestRun, Begins]:
     outcome = audited(store).outcome()
-    begins = {row["file"]: row["first_store_time_ms"] for row in outcome.segments if row["messages"]}
-    return FurthestRun("r1", "2026-11-20 02:15", outcome.messages, outcome.log_end), begins
+    begins = {row["file"]: row["first_store_time_ms"] for row in outcome.rows.segments if row["messages"]}
+    return FurthestRun("r1", "2026-11-20 02:15", outcome.holds.messages, outcome.holds.log_end), begins
 
 
 def drop(store: Store, *numbers: int) -> None:
@@ -223,7 +224,7 @@ def test_damage_at_the_end_is_told_as_damage(tmp_path: Path) -> None:
     data[at + 4 : at + record.size] = b"\x7f" * (record.size - 4)
     path.write_bytes(data)
     outcome = audited(store).outcome()
-    assert outcome.log_end is not None and before.log_end is not None and outcome.log_end < before.log_end
+    assert outcome.holds.log_end is not None and before.log_end is not None and outcome.log_end < before.log_end
     assert against(store, before, rows) == []
 
 
@@ -238,7 +239,7 @@ def folder(root: Path, *names: str) -> Path:
     return root
 
 
-def held_against(audit: StoreAudit, furthest: FurthestRun | None) -> AuditOutcome:
+def held_against(audit: StoreAudit, furthest: FurthestRun | None) -> Outcome:
     audit.hold_against(furthest, True, lambda _: {})
     audit.settle()
     return audit.outcome()
@@ -258,7 +259,7 @@ def test_an_emptied_folder_is_a_loss_where_an_earlier_audit_saw_messages(
     assert "saw 2,153 messages, up to physical offset 90,000" in outcome.verdict
     assert json.loads("".join(result_json(samples.RUN, [outcome])))["stores"][0]["emptied"] is True
     if names != ("index/",):
-        (shrunk,) = [f for f in outcome.findings if f.code == "commitlog_shrunk"]
+        (shrunk,) = [f for f in outcome.found.findings if f.code == "commitlog_shrunk"]
         assert f"{root} {'holds no CommitLog' if names else 'is an empty folder'} now" in shrunk.message
         assert "not mounted" in next_text(shrunk.next)
 
@@ -267,7 +268,7 @@ def test_an_emptied_folder_is_a_loss_where_an_earlier_audit_saw_messages(
 def test_a_folder_that_nothing_shows_to_be_a_store_is_no_emptied_one(tmp_path: Path, names: tuple[str, ...]) -> None:
     root = folder(tmp_path / "s", *names)
     outcome = held_against(audited_folder(root), None)
-    assert (outcome.exit_code, outcome.complete, outcome.findings, outcome.segments) == (3, False, [], [])
+    assert (outcome.exit_code, outcome.complete, outcome.found.findings, outcome.rows.segments) == (3, False, [], [])
     assert outcome.verdict == f"Could not be audited: {outcome.incomplete[0]}" and "not a RocketMQ store" in outcome.verdict
     assert len(outcome.incomplete) == 1 and audit_plan(outcome)["broker"] is None and audit_plan(outcome)["settings"] == {}
 

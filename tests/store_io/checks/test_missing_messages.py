@@ -15,7 +15,8 @@ from jobs.report.pages.report_html import report_html
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.summary_text import summary_text
 from schemas.losses import Missing
-from schemas.rows import LOSS, AuditOutcome
+from schemas.outcome import Outcome
+from schemas.rows import LOSS
 from store_io.audit.audit_store import run_audit
 from store_io.checks.missing_messages import missing_text
 from store_io.model.audit_request import AuditRequest
@@ -58,7 +59,7 @@ def without_queues(change: Callable[[Store], object]) -> Callable[[Store], None]
     return changed
 
 
-def audited(store: Store) -> AuditOutcome:
+def audited(store: Store) -> Outcome:
     location = StoreLocation(str(store.root))
     return run_audit(AuditRequest("s", location, store.release, store.broker_conf, perhaps_emptied=True)).outcome()
 
@@ -85,9 +86,9 @@ def test_what_is_gone_is_the_same_number_everywhere(
     store = made(tmp_path / "store")
     change(store)
     outcome = audited(store)
-    number = MESSAGES - outcome.messages if number is None else number
-    assert outcome.missing == Missing(number, least) and number
-    text = missing_text(outcome.missing)
+    number = MESSAGES - outcome.holds.messages if number is None else number
+    assert outcome.whole.missing == Missing(number, least) and number
+    text = missing_text(outcome.whole.missing)
     assert text == ("at least " if least else "") + f"{number} message{'' if number == 1 else 's'}"
     judged = judge(outcome)
     assert text.lower() in " ".join([judged.headline, *judged.why]).lower()
@@ -95,20 +96,20 @@ def test_what_is_gone_is_the_same_number_everywhere(
     assert f"  Missing    {text} that queues" in told and f">{text}<" in page
     (row,) = json.loads(result_json(samples.RUN, [outcome]))["stores"]
     assert (row["missing_messages"], row["missing_at_least"]) == (number, least)
-    log = [f for f in outcome.findings if f.severity == LOSS and f.code in ("segment_missing", "message_lost")]
-    if not least and outcome.messages and number > 1:
+    log = [f for f in outcome.found.findings if f.severity == LOSS and f.code in ("segment_missing", "message_lost")]
+    if not least and outcome.holds.messages and number > 1:
         assert sum(f.count for f in log) == number
-    emptied = [f for f in outcome.findings if f.code == "commitlog_emptied"]
-    assert bool(emptied) is not bool(outcome.messages) and all(f.count == number and text in f.message for f in emptied)
-    if not outcome.messages:
+    emptied = [f for f in outcome.found.findings if f.code == "commitlog_emptied"]
+    assert bool(emptied) is not bool(outcome.holds.messages) and all(f.count == number and text in f.message for f in emptied)
+    if not outcome.holds.messages:
         assert GREEN not in summary_text(samples.RUN, [outcome], "/out", True) and '"c-safe' not in page
 
 
 def test_nothing_is_missing_from_a_whole_copy_and_a_damaged_header_names_no_number(tmp_path: Path) -> None:
     store = made(tmp_path / "store")
-    assert audited(store).missing is None
+    assert audited(store).whole.missing is None
     damage.zero_range(segments(store)[0], 300, 340)
     far = next(record for record in store.records if record.at > 2000)
     damage.set_field(store, far, "queueOffset", lambda number: number ^ 1 << 30)
     shutil.rmtree(store.root / "consumequeue")
-    assert (missing := audited(store).missing) is None or missing.messages < 5
+    assert (missing := audited(store).whole.missing) is None or missing.messages < 5

@@ -16,8 +16,9 @@ from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.repair_text import repair_text
 from jobs.report.texts.safety_text import held, judge
 from schemas.advice import Advice, Step
+from schemas.outcome import Outcome
 from schemas.repair import GivenUp
-from schemas.rows import NOTE, AuditOutcome
+from schemas.rows import NOTE
 from schemas.store_names import BRIDGE_TOPIC
 from store_io.audit.audit_store import run_local
 from store_io.base.wording import count_text
@@ -40,7 +41,7 @@ def made(root: Path) -> Store:
     return builder.write(root)
 
 
-def audited(store: Store, root: Path) -> AuditOutcome:
+def audited(store: Store, root: Path) -> Outcome:
     return run_local(AuditRequest("s", StoreLocation(str(root)), store.release, store.broker_conf))
 
 
@@ -58,7 +59,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path, dict[s
     return store, folder / "new", written(outcome.report)
 
 
-def again(given: tuple[Store, Path, dict[str, Any]], text: str | None) -> AuditOutcome:
+def again(given: tuple[Store, Path, dict[str, Any]], text: str | None) -> Outcome:
     store, new, _ = given
     report = new.with_name("new.repair.json")
     report.unlink(missing_ok=True)
@@ -71,26 +72,26 @@ def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tupl
     store, _, report = given
     gone = 90 - report["messages_before"]
     assert gone > 20 and report["given_up"] == {"messages": gone, "missing": gone, "cut": 0, "earlier": 0, "signs": []}
-    segments = [f for f in audited(store, store.root).findings if f.code == "segment_missing"]
+    segments = [f for f in audited(store, store.root).found.findings if f.code == "segment_missing"]
     assert all(f.next == Advice(Step.SEEK_LOG_END) for f in segments)
     assert shown_steps(audited(store, store.root), ["/s"], "/p")[0].text.startswith("Copy again the end of the log")
     assert sum(f.count for f in segments) == gone
     outcome = again(given, document(report))
     sentence = f"his store was made by a repair on {MADE_AT} UTC that gave up {gone} messages"
-    told = [f for f in outcome.findings if f.code == "store_repaired"]
+    told = [f for f in outcome.found.findings if f.code == "store_repaired"]
     assert [(f.severity, f.count) for f in told] == [(NOTE, gone)] and told[0].message.endswith(sentence)
     assert outcome.exit_code == 0 and sentence in outcome.verdict
     answer = judge(outcome)
     assert answer.headline.endswith(f"; the repair that made it gave up {gone} messages") and sentence in answer.why[-1]
-    assert "store_repaired" not in {f.code for f in again(given, None).findings}
+    assert "store_repaired" not in {f.code for f in again(given, None).found.findings}
 
 
 def test_a_table_that_a_repair_let_begin_empty_is_noted(given: tuple[Store, Path, dict[str, Any]]) -> None:
     rows = [{"file": "config/topics.json", "lost": 7}, {"file": "/etc/x", "lost": 1}, {"file": "config/topics.json"}, 3]
-    found = [f for f in again(given, document({**given[2], "emptied": rows})).findings if f.code == "config_table_emptied"]
+    found = [f for f in again(given, document({**given[2], "emptied": rows})).found.findings if f.code == "config_table_emptied"]
     assert [(f.file, f.severity, f.count) for f in found] == [("config/topics.json", NOTE, 7)]
     assert "by --empty-config, 7 entries lost" in found[0].message
-    assert "config_table_emptied" not in {f.code for f in again(given, document(given[2])).findings}
+    assert "config_table_emptied" not in {f.code for f in again(given, document(given[2])).found.findings}
 
 
 @pytest.mark.parametrize(
@@ -114,12 +115,12 @@ def test_a_report_that_is_not_this_store_s_says_nothing(
     given: tuple[Store, Path, dict[str, Any]], changes: dict[str, Any]
 ) -> None:
     outcome = again(given, document({**given[2], **changes}))
-    assert outcome.findings == [] and outcome.verdict.endswith(NOTHING_FOUND)
+    assert outcome.found.findings == [] and outcome.verdict.endswith(NOTHING_FOUND)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 5000, "[]", '{"log_tail": NaN}', "9" * 5000])
 def test_a_report_that_is_none_says_nothing(given: tuple[Store, Path, dict[str, Any]], text: str) -> None:
-    assert again(given, text).findings == []
+    assert again(given, text).found.findings == []
 
 
 def test_only_a_regular_file_is_opened(given: tuple[Store, Path, dict[str, Any]], tmp_path: Path) -> None:
@@ -128,10 +129,10 @@ def test_only_a_regular_file_is_opened(given: tuple[Store, Path, dict[str, Any]]
     place = new.with_name("new.repair.json")
     (tmp_path / "elsewhere").write_text(json.dumps(report))
     place.symlink_to(tmp_path / "elsewhere")
-    assert audited(store, new).findings == []
+    assert audited(store, new).found.findings == []
     place.unlink()
     place.mkdir()
-    assert audited(store, new).findings == []
+    assert audited(store, new).found.findings == []
     place.rmdir()
 
 
@@ -153,8 +154,8 @@ def test_a_report_of_any_length_is_read_by_its_first_bytes(given: tuple[Store, P
     long = {**given[2], "removed": ["x" * 1000] * 100}
     text = document(long)
     assert len(text) > HEAD_BYTES
-    assert [f.code for f in again(given, text).findings] == ["store_repaired"]
-    assert again(given, '{"a": [' + '{"": 0},' * 100_000).findings == []
+    assert [f.code for f in again(given, text).found.findings] == ["store_repaired"]
+    assert again(given, '{"a": [' + '{"": 0},' * 100_000).found.findings == []
 
 
 STRANGERS = (
@@ -192,12 +193,17 @@ def test_placeholders_are_told_beside_messages_and_not_counted_as_such(tmp_path:
     before = audited(store, store.root)
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf), "salvage")
     after = audited(store, tmp_path / "new")
-    placeholders = sum(f.count for f in after.findings if f.code == "commitlog_bridged")
+    placeholders = sum(f.count for f in after.found.findings if f.code == "commitlog_bridged")
     assert placeholders > 0
-    assert after.messages == before.messages == outcome.report.messages_after == sum(row["messages"] for row in after.segments)
-    assert sum(extent["message_count"] for row in after.segments for extent in row["extents"]) == after.messages
-    assert held(after) == f"{after.messages} messages and {count_text(placeholders, 'placeholder record')}"
-    assert held(before) == f"{before.messages} messages"
+    assert (
+        after.holds.messages
+        == before.messages
+        == outcome.report.messages_after
+        == sum(row["messages"] for row in after.rows.segments)
+    )
+    assert sum(extent["message_count"] for row in after.rows.segments for extent in row["extents"]) == after.holds.messages
+    assert held(after) == f"{after.holds.messages} messages and {count_text(placeholders, 'placeholder record')}"
+    assert held(before) == f"{before.holds.messages} messages"
 
 
 def test_a_producer_s_message_is_no_placeholder(tmp_path: Path) -> None:
@@ -205,4 +211,4 @@ def test_a_producer_s_message_is_no_placeholder(tmp_path: Path) -> None:
     for _ in range(5):
         builder.put(Message(BRIDGE_TOPIC, 0, b"an order", flag=bridges.FLAG))
     outcome = audited(builder.write(tmp_path / "store"), tmp_path / "store")
-    assert outcome.messages == 5 and not [f for f in outcome.findings if f.code == "commitlog_bridged"]
+    assert outcome.holds.messages == 5 and not [f for f in outcome.found.findings if f.code == "commitlog_bridged"]

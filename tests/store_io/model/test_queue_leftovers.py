@@ -107,6 +107,8 @@ def test_no_number_of_notes_hides_a_fault_behind_them(
     for _ in range(faults):
         damage.cq_append(store, "T", 0, -5, 77)
     outcome = product.audit(store.root, "5.3.3", store.broker_conf).outcome
-    told = {code: sum(f.count for f in outcome.findings if f.code == code) for code in {f.code for f in outcome.findings}}
+    told = {
+        code: sum(f.count for f in outcome.found.findings if f.code == code) for code in {f.code for f in outcome.found.findings}
+    }
     assert (outcome.exit_code, told["queue_entry_invalid"]) == (10, faults)
-    assert told["queue_position_answered"] + outcome.findings_dropped.get("queue_position_answered", 0) == notes
+    assert told["queue_position_answered"] + outcome.found.dropped.get("queue_position_answered", 0) == notes

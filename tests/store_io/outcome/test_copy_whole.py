@@ -42,7 +42,7 @@ def cut_at(store: Store, kept: int) -> None:
 
 
 def lacks(store: Store, conf: str = "") -> list[NotWhole]:
-    return product.audit(store.root, store.release, store.broker_conf + conf).outcome.not_whole
+    return product.audit(store.root, store.release, store.broker_conf + conf).outcome.whole.signs
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -82,7 +82,7 @@ def test_a_few_entries_that_lead_far_beyond_the_end_prove_nothing(tmp_path: Path
         data[end + entry * 20 : end + entry * 20 + 12] = struct.pack(">qi", 1_000_000 + 7777 * entry, 100)
     queue.write_bytes(data)
     audited = product.audit(store.root, store.release, store.broker_conf)
-    assert "segment_missing" in {f.code for f in audited.findings} and audited.outcome.not_whole == []
+    assert "segment_missing" in {f.code for f in audited.findings} and audited.outcome.whole.signs == []
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_log_that_is_kept_elsewhere_is_the_cause_of_what_is_missing(tmp_path: 
 def test_a_wrong_size_in_broker_conf_lets_no_segment_seem_to_be_missing(tmp_path: Path) -> None:
     store = built(tmp_path / "store")
     audited = product.audit(store.root, store.release, "mappedFileSizeCommitLog=2048\n")
-    assert "segment_missing" in {f.code for f in audited.findings} and audited.outcome.not_whole == []
+    assert "segment_missing" in {f.code for f in audited.findings} and audited.outcome.whole.signs == []
 
 
 @pytest.mark.parametrize(
@@ -153,5 +153,5 @@ def test_config_that_was_not_copied_is_shown_by_topics_of_consumers(
     store = builder.write(tmp_path / "store", topics_json=bool(config), config=config)
     audited = product.audit(store.root, store.release, store.broker_conf + conf)
     assert ("config_not_copied" in {f.code for f in audited.above_note}) == shown
-    assert [lack.kind for lack in audited.outcome.not_whole] == ([Lack.NO_CONFIG] if shown else [])
+    assert [lack.kind for lack in audited.outcome.whole.signs] == ([Lack.NO_CONFIG] if shown else [])
     assert not shown or audited.outcome.exit_code == 10

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import LOSS, AuditOutcome, Finding
+from schemas.outcome import Outcome
+from schemas.rows import LOSS, Finding
 from store_io.outcome.safety import Safety, Start, decide
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import varied
 
 
-def found(code: str, **more: int) -> AuditOutcome:
+def found(code: str, **more: int) -> Outcome:
     """The undamaged sample with one finding."""
     severity = CATALOGUE[code].severity
     finding = Finding(code, "commitlog", severity=severity, message="m", next=Advice(Step.OTHER_COPY))
-    return replace(samples.clean(), findings=[finding], counts={severity: 1}, **more)  # type: ignore[arg-type]
+    return varied(samples.clean(), findings=[finding], counts={severity: 1}, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,15 @@ def found(code: str, **more: int) -> AuditOutcome:
         (found("segment_missing"), Start.MISSING, Safety.CARE),
         (found("commitlog_damaged"), Start.DAMAGED, Safety.CARE),
         (found("commitlog_damaged", messages=0), Start.NO_MESSAGE_LEFT, Safety.STOP),
-        (replace(samples.clean(), counts={"rebuildable": 1}), Start.REBUILD, Safety.REBUILD),
-        (replace(samples.clean(), counts={"rebuildable": 1}, incomplete=["why"]), Start.NOT_READ, Safety.UNKNOWN),
-        (replace(samples.empty(), counts={"rebuildable": 1}), Start.EMPTY, Safety.EMPTY),
+        (varied(samples.clean(), counts={"rebuildable": 1}), Start.REBUILD, Safety.REBUILD),
+        (varied(samples.clean(), counts={"rebuildable": 1}, incomplete=["why"]), Start.NOT_READ, Safety.UNKNOWN),
+        (varied(samples.empty(), counts={"rebuildable": 1}), Start.EMPTY, Safety.EMPTY),
         (samples.shrunk(), Start.DAMAGED, Safety.GONE),
         (samples.not_audited(), Start.NOT_KNOWN, Safety.UNKNOWN),
-        (replace(samples.not_audited(), counts={LOSS: 1}), Start.NOT_KNOWN_OF_DAMAGED, Safety.STOP),
+        (varied(samples.not_audited(), counts={LOSS: 1}), Start.NOT_KNOWN_OF_DAMAGED, Safety.STOP),
     ],
 )
-def test_the_first_fact_that_holds_decides(outcome: AuditOutcome, start: Start, safety: Safety) -> None:
+def test_the_first_fact_that_holds_decides(outcome: Outcome, start: Start, safety: Safety) -> None:
     decision = decide(outcome)
     assert (decision.start, decision.safety) == (start, safety)
 

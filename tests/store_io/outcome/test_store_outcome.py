@@ -30,9 +30,14 @@ NO_STORE = Gap(Cause.NOT_A_STORE, values=("not a store",))
 def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: str, complete: bool, code: int) -> None:
     judged = Judgement([Finding("queue_file_empty", "q", severity=severity)], Gaps([] if complete else [X]))
     out = store_outcome(evidence_of(COPY, segments=[READ], prediction=STARTS, loss=Loss()), judged)
-    assert (out.exit_code, out.complete, audit_plan(out)["complete"], out.counts) == (code, complete, complete, {severity: 1})
+    assert (out.exit_code, out.complete, audit_plan(out)["complete"], out.found.counts) == (
+        code,
+        complete,
+        complete,
+        {severity: 1},
+    )
     assert (out.effect is None) is not complete
-    assert (out.messages, out.first_store_time, out.last_store_time, out.log_end) == (1, 5, 9, SEGMENT)
+    assert (out.holds.messages, out.holds.first_store_time, out.holds.last_store_time, out.holds.log_end) == (1, 5, 9, SEGMENT)
 
 
 def test_what_was_left_out_on_purpose_makes_it_incomplete_and_still_predicts() -> None:
@@ -48,7 +53,7 @@ def test_an_audit_that_could_not_be_made_has_the_same_plan_without_content() -> 
     whole = store_outcome(evidence_of(COPY), Judgement([], Gaps()))
     assert (
         list(audit_plan(out)) == list(audit_plan(whole))
-        and audit_plan(out)["inputs"] == []
+        and list(audit_plan(out)["inputs"]) == []
         and audit_plan(out)["release_from"] == DEFAULT
     )
     assert (out.exit_code, out.incomplete, out.verdict) == (3, ["not a store"], "Could not be audited: not a store")

@@ -8,9 +8,11 @@ import pytest
 
 from schemas.advice import Refusal, RefusalKind
 from schemas.losses import LossOfStart
-from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, TAKEN, AuditOutcome, Finding, Premise, Row
+from schemas.outcome import Outcome
+from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, TAKEN, Finding, Premise, Row
 from schemas.start_effect import BrokerState, ControlledStart, Election, Started, StartEffect
 from store_io.outcome.verdict import names_first_gap, verdict_parts
+from tests.support.handmade.outcome_fields import alter, handmade
 
 
 def started(truncate_at: int = 0, **more: Any) -> StartEffect:
@@ -18,14 +20,14 @@ def started(truncate_at: int = 0, **more: Any) -> StartEffect:
     return StartEffect(Started(None, "", 0, truncate_at, [], state, state, **more))
 
 
-def outcome(effect: StartEffect | None, lost: int = 0, cut: int = 0, **facts: Any) -> AuditOutcome:
+def outcome(effect: StartEffect | None, lost: int = 0, cut: int = 0, **facts: Any) -> Outcome:
     """cut: those of the lost messages that recovery cuts."""
-    known = {"release_from": NAMED, "incomplete": [], "exit_code": 0, "complete": True}
+    known = {"release_from": NAMED, "incomplete": [], "exit_code": 0}
     findings = [Finding("broker_drops_messages", "commitlog/0", severity=LOSS, count=cut)] * bool(cut)
-    made = AuditOutcome("s", "/copies/s", "5.3.3", **{**known, "findings": findings, **facts})
-    made.effect, made.loss = effect, LossOfStart(lost)
+    made = handmade("s", "/copies/s", "5.3.3", **{**known, "findings": findings, **facts})
+    alter(made, effect=effect, loss=LossOfStart(lost))
     if made.started is not None:
-        made.messages = 9
+        alter(made, messages=9)
     return made
 
 
@@ -70,7 +72,7 @@ HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
         (
             started(),
             (0, 0),
-            {"complete": False, "incomplete": ["x"]},
+            {"incomplete": ["x"]},
             "what was read of it is consistent; not all of",
         ),
         (started(), (0, 0), {"release_from": DEFAULT}, "(no release was named: this one is assumed)"),
@@ -107,6 +109,6 @@ def test_the_premises_are_apart_from_the_verdict() -> None:
 
 
 def test_the_verdict_names_the_first_gap_where_nothing_is_predicted() -> None:
-    assert names_first_gap(outcome(None, complete=False, incomplete=["x", "y"]))
-    assert not names_first_gap(outcome(started(), complete=False, incomplete=["x"]))
+    assert names_first_gap(outcome(None, incomplete=["x", "y"]))
+    assert not names_first_gap(outcome(started(), incomplete=["x"]))
     assert not names_first_gap(outcome(None))

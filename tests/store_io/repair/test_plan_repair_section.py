@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from schemas.advice import Cause, Gap
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import run_task
@@ -30,18 +30,18 @@ from tests.support.stores import corpus_tools
 from tests.support.stores.small_repairs import small_store
 from tests.support.texts.json_schemas import SCHEMAS, faults
 
-Audited = tuple[Path, AuditOutcome]
+Audited = tuple[Path, Outcome]
 
 
-def audited(root: Path, release: str, conf: str | None) -> AuditOutcome:
+def audited(root: Path, release: str, conf: str | None) -> Outcome:
     return run_local(AuditRequest("store", StoreLocation(str(root)), release, conf))
 
 
-def planned(outcome: AuditOutcome, answers: list[Any]) -> dict[str, Any]:
+def planned(outcome: Outcome, answers: list[Any]) -> dict[str, Any]:
     return plan_document(replace(outcome, repairs=repairs_of(outcome, answers)))
 
 
-def with_section(root: Path, outcome: AuditOutcome) -> dict[str, Any]:
+def with_section(root: Path, outcome: Outcome) -> dict[str, Any]:
     """The plan with its section, as an audit by Spark writes it."""
     answers = [task.run() for task in steps_tasks(outcome, StoreLocation(str(root)))]
     return planned(outcome, answers)

@@ -11,8 +11,9 @@ import pytest
 from schemas.advice import Lack, NotWhole
 from schemas.finding_codes import Code
 from schemas.first_day import FirstDay, StartMoment
+from schemas.outcome import Outcome
 from schemas.repair import ConfigFile, GivenUp, HealReport, PositionBeyond, RepairProposal, SearchedRecord
-from schemas.rows import AuditOutcome, Finding
+from schemas.rows import Finding
 from schemas.timer_layout import TIMER_WHEEL
 from store_io.repair import ways
 from store_io.repair.proposals import proposals, recommended, timers_late
@@ -22,6 +23,7 @@ from store_io.repair.ways import Way, proposal_of, work_out_way
 from store_io.source.byte_source import StoreLocation
 from tests.support.handmade import samples
 from tests.support.handmade.handed import config_row, report
+from tests.support.handmade.outcome_fields import alter
 
 NOW = 1_795_000_000_000  # ms
 
@@ -35,10 +37,10 @@ def best_of(*found: Way) -> RepairProposal | None:
     return recommended(planned(map(proposal_of, found)))
 
 
-def planned(repairs: Iterable[RepairProposal]) -> AuditOutcome:
+def planned(repairs: Iterable[RepairProposal]) -> Outcome:
     """The outcome of an audit that has worked these repairs out."""
     outcome = samples.clean()
-    outcome.repairs = tuple(repairs)
+    alter(outcome, repairs=tuple(repairs))
     return outcome
 
 
@@ -74,9 +76,9 @@ def test_nothing_is_recommended_that_does_not_go_or_changes_nothing() -> None:
 
 def test_files_of_two_brokers_are_repaired_by_policy_broker_which_mixes_no_messages() -> None:
     outcome = planned(map(proposal_of, (way(BROKER, 10), way(SALVAGE, 17))))
-    outcome.not_whole = [NotWhole(Lack.STORES_MERGED, "commitlog/0")]
+    alter(outcome, signs=[NotWhole(Lack.STORES_MERGED, "commitlog/0")])
     assert [one.policy for one in proposals(outcome)] == [BROKER, SALVAGE]
-    outcome.not_whole = []
+    alter(outcome, signs=[])
     assert [one.policy for one in proposals(outcome)] == [SALVAGE, BROKER]
 
 
@@ -147,8 +149,8 @@ def test_a_plan_has_the_steps_of_a_run_with_its_own_options_alone() -> None:
 @pytest.mark.parametrize(("days", "late"), [(-30, True), (0, True), (6, True), (8, False)])
 def test_late_timers_are_kept_for_a_start_within_a_week(days: int, late: bool) -> None:
     outcome = samples.clean()
-    outcome.findings = [Finding(Code.TIMERS_PASSED_OVER, TIMER_WHEEL)]
-    outcome.first_day = FirstDay(StartMoment(NOW + days * 86_400_000, decided=True, now_ms=NOW))
+    day = FirstDay(StartMoment(NOW + days * 86_400_000, decided=True, now_ms=NOW))
+    alter(outcome, findings=[Finding(Code.TIMERS_PASSED_OVER, TIMER_WHEEL)], first_day=day)
     assert timers_late(outcome) is late
-    outcome.findings = []
+    alter(outcome, findings=[])
     assert not timers_late(outcome)

@@ -57,7 +57,7 @@ def compared(stores: Sequence[Store], **more: Any) -> tuple[ReplicaGroup, list[S
 
 
 def told(audit: StoreAudit) -> list[Finding]:
-    return [f for f in audit.outcome().findings if f.code.startswith("replica_")]
+    return [f for f in audit.outcome().found.findings if f.code.startswith("replica_")]
 
 
 def log_of(store: Store) -> dict[int, bytes]:

@@ -13,7 +13,7 @@ import pytest
 from dev.bench_stores import write_store
 from dev.sample_store import RELEASE, SampleStore
 from schemas.advice import Cause, Gap
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.plan_writer import audit_plan
@@ -21,6 +21,7 @@ from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 from store_io.source import disk_cache, remote_file
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import changes_since, list_store
+from tests.support.handmade.outcome_fields import alter
 from tests.support.processes.s3_server import BUCKET, S3Server, forget, windows
 from tests.support.stores import corpus_tools
 
@@ -202,7 +203,7 @@ def asked_bytes(server: S3Server, root: Path) -> int:
     return found
 
 
-def audited(server: S3Server, place: str, request: AuditRequest) -> AuditOutcome:
+def audited(server: S3Server, place: str, request: AuditRequest) -> Outcome:
     """The audit with its repair section, each of whose tasks is another process."""
     location = StoreLocation(place)
     outcome = run_local(AuditRequest("store", location, request.release, request.broker_conf, level=request.level))
@@ -210,7 +211,7 @@ def audited(server: S3Server, place: str, request: AuditRequest) -> AuditOutcome
     for task in steps_tasks(outcome, location):
         forget()
         answers.append(task.run())
-    outcome.repairs = repairs_of(outcome, answers)
+    alter(outcome, repairs=repairs_of(outcome, answers))
     return outcome
 
 
@@ -249,10 +250,10 @@ def test_many_queues_whose_entries_each_segment_reads_cost_few_requests(
         outcome = check(server, sample, AuditRequest("", StoreLocation(""), RELEASE, CONF))
     finally:
         place.write_bytes(flipped)
-    assert bool(outcome.findings) == damaged
+    assert bool(outcome.found.findings) == damaged
 
 
-def check(server: S3Server, root: Path, request: AuditRequest) -> AuditOutcome:
+def check(server: S3Server, root: Path, request: AuditRequest) -> Outcome:
     uri = server.put_folder(root, "store")
     files = [path for path in root.rglob("*") if path.is_file()]
     here = audited(server, str(root), request)
@@ -262,7 +263,7 @@ def check(server: S3Server, root: Path, request: AuditRequest) -> AuditOutcome:
     plans = [
         {**audit_plan(one), "repair": str(one.repairs).replace(str(root), "STORE").replace(uri, "STORE")} for one in (here, there)
     ]
-    assert plans[0] == plans[1] and here.findings == there.findings and not there.incomplete
+    assert plans[0] == plans[1] and here.found.findings == there.findings and not there.incomplete
     assert {request.method for request in server.requests} <= {"GET", "HEAD"}
     others = [request for request in server.reads() if request.key.endswith(".repair.json")]
     assert len(server.reads()) - len(others) <= windows(files) + index_headers(files) + empty(files)

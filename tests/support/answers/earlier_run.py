@@ -15,7 +15,7 @@ VERIFIED_AT = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 def earlier(audit: StoreAudit, changes: dict[str, dict[str, Any]] | None = None) -> EarlierRun:
     """What the tables would say of this audit. changes: by name of a segment."""
     segments = {}
-    for row in audit.outcome().segments:
+    for row in audit.outcome().rows.segments:
         segment = EarlierSegment(
             row["size_bytes"], row["modified_ns"], row["edge_digest"], bool(row["damaged_bytes"] or row["findings"]), "run-0",
             VERIFIED_AT, row,
@@ -25,12 +25,12 @@ def earlier(audit: StoreAudit, changes: dict[str, dict[str, Any]] | None = None)
     settings = {key: str(s.value) for key, s in audit.rules.settings.items()}
     queues = {
         (row["topic"], row["queue_id"]): tuple((f["file"], f["entries"], f["digest"]) for f in row["compared"] or ())
-        for row in audit.outcome().queues
+        for row in audit.outcome().rows.queues
     }
-    index = {row["file"]: row["digest"] for row in audit.outcome().index_files}
+    index = {row["file"]: row["digest"] for row in audit.outcome().rows.index_files}
     derived = tuple(
         (f.file, f.phy_offset, f.count)
-        for f in audit.outcome().findings
+        for f in audit.outcome().found.findings
         if f.severity != NOTE and f.file.startswith(("consumequeue", "index"))
     )
     return EarlierRun("run-0", audit.request.release, settings, segments, queues, index, derived)

@@ -21,7 +21,7 @@ from jobs.runtime.output import OutputFolder
 from jobs.tasks.progress import Progress
 from jobs.tasks.runner import Runner
 from jobs.tasks.task_process import run_pickled
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.base.tasks import Task
 
 READ_AT = 1_767_225_600_000_000_000  # ns: one moment, so that the starts that are meant are the same, too
@@ -62,7 +62,7 @@ class HereRunner:
 class Fleet:
     """What a run has given. copies: sentences about copies of one log that were found."""
 
-    outcomes: list[AuditOutcome]
+    outcomes: list[Outcome]
     problems: list[str]
     copies: list[str]
 

@@ -63,7 +63,7 @@ class Damaged:
         root = self.store.root
         self.location = StoreLocation(str(root))
         audit = run_audit(AuditRequest("store", self.location, "5.3.3", self.store.broker_conf))
-        assert not [f for f in audit.outcome().findings if f.severity != "note"]
+        assert not [f for f in audit.outcome().found.findings if f.severity != "note"]
         self.rules, self.queues = audit.rules, queue_paths(audit.copy)
         self.tasks = [
             SegmentTask(0, s.path, s.base_offset, s.size, self.location, audit.rules, probe=False, digest=False, unclean=True)

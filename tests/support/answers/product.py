@@ -12,7 +12,8 @@ from typing import Any
 
 from schemas.consumequeue_layout import EXT_ADDRESS_BASE, EXT_ADDRESS_MAX
 from schemas.first_day import StartMoment
-from schemas.rows import NOTE, WALK_BROKER, AuditOutcome, Finding, QueueKey
+from schemas.outcome import Outcome
+from schemas.rows import NOTE, WALK_BROKER, Finding, QueueKey
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.java_compat import divide, string_hash
 from store_io.broker.message_verdict import VALID, BufferFrames, Message, check_frame
@@ -33,7 +34,7 @@ class Audited:
 
     root: Path
     audit: StoreAudit
-    outcome: AuditOutcome
+    outcome: Outcome
 
     @property
     def broker(self) -> dict[str, Any] | None:
@@ -46,7 +47,7 @@ class Audited:
 
     @property
     def findings(self) -> list[Finding]:
-        return self.outcome.findings
+        return self.outcome.found.findings
 
     @property
     def above_note(self) -> list[Finding]:

@@ -12,8 +12,9 @@ from typing import Any
 from jobs.report.files.result_files import RunInfo, config_json, findings_jsonl, plan_parts, result_json
 from schemas.checkpoint_layout import ABORT_FILE, CHECKPOINT_FILE
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.outcome import Outcome
 from schemas.rocksdb_layout import SEPARATE_FOLDER, TABLES_FOLDER
-from schemas.rows import AuditOutcome, Finding
+from schemas.rows import Finding
 from schemas.store_names import (
     BATCH_QUEUES,
     COMMITLOG,
@@ -34,22 +35,24 @@ from tests.support.texts.json_schemas import faults
 RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
 
 
-def schema_faults(outcome: AuditOutcome) -> list[str]:
+def schema_faults(outcome: Outcome) -> list[str]:
     """What the files of this outcome's run hold against schemas/json."""
     found = faults("plan", "".join(plan_parts(outcome))) + faults("result", result_json(RUN, [outcome]))
-    if outcome.config is not None:
-        found += faults("config", "".join(config_json(outcome.config)))
-    for line in findings_jsonl(outcome.findings):
+    if outcome.holds.config is not None:
+        found += faults("config", "".join(config_json(outcome.holds.config)))
+    for line in findings_jsonl(outcome.found.findings):
         found += faults("finding", line)
     return found
 
 
-def broken_promises(root: Path, outcome: AuditOutcome) -> list[str]:
+def broken_promises(root: Path, outcome: Outcome) -> list[str]:
     """Sentences, one for each promise that the results of the store at `root` break; root holds what was audited."""
     found = schema_faults(outcome)
-    for finding in outcome.findings:
+    for finding in outcome.found.findings:
         found += _of_finding(root, finding)
-    places = [(f.file, -1 if f.start is None else f.start, -1 if f.end is None else f.end, f.code) for f in outcome.findings]
+    places = [
+        (f.file, -1 if f.start is None else f.start, -1 if f.end is None else f.end, f.code) for f in outcome.found.findings
+    ]
     if places != sorted(places):
         found.append(f"findings are not in order: {places}")
     return [*found, *_of_plan(root, audit_plan(outcome)), *_of_repairs(root, outcome), *_of_numbers(outcome)]
@@ -119,7 +122,7 @@ def _of_plan(root: Path, plan: dict[str, Any]) -> Iterator[str]:
                 yield f"{moment}: queues are not sorted, or one is there twice: {keys}"
 
 
-def _of_repairs(root: Path, outcome: AuditOutcome) -> Iterator[str]:
+def _of_repairs(root: Path, outcome: Outcome) -> Iterator[str]:
     for repair in outcome.repairs or ():
         for step in repair.steps:
             yield from _of_range(root, f"repair {repair.policy} {step}", step.file, step.start, step.end)
@@ -128,20 +131,20 @@ def _of_repairs(root: Path, outcome: AuditOutcome) -> Iterator[str]:
             yield f"repair {repair.policy}: {before} messages before, {after} after, {repair.lost} lost"
 
 
-def _of_numbers(outcome: AuditOutcome) -> Iterator[str]:
+def _of_numbers(outcome: Outcome) -> Iterator[str]:
     """Counts that are parts of others."""
     lost = (audit_plan(outcome)["broker"] or {}).get("lost")
     if lost is not None:
         queues = [row["messages"] for row in lost["by_queue"]]
         if sum(queues) != lost["messages"]:
             yield f"lost: {lost['messages']} messages, by queue {sum(queues)}"
-        if outcome.complete and lost["messages"] > outcome.messages:
-            yield f"lost: {lost['messages']} messages of {outcome.messages}"
-        if lost["bytes"] > sum(row.get("size_bytes") or 0 for row in outcome.segments):
+        if outcome.complete and lost["messages"] > outcome.holds.messages:
+            yield f"lost: {lost['messages']} messages of {outcome.holds.messages}"
+        if lost["bytes"] > sum(row.get("size_bytes") or 0 for row in outcome.rows.segments):
             yield f"lost: {lost['bytes']} bytes of a smaller log"
         keys = [(row["topic"], row["queue_id"]) for row in lost["by_queue"]]
         if keys != sorted(set(keys)):
             yield f"lost: queues are not sorted, or one is there twice: {keys}"
-    for row in outcome.segments:
+    for row in outcome.rows.segments:
         if (row.get("damaged_bytes") or 0) > (row.get("size_bytes") or 0):
             yield f"segment {row['file']}: {row['damaged_bytes']} of {row['size_bytes']} bytes damaged"

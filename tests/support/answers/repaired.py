@@ -22,6 +22,7 @@ from store_io.repair.repair_plan import POLICIES, RepairPlan, plan_text, read_pl
 from store_io.repair.repair_store import preview, repair
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.source.byte_source import StoreLocation
+from tests.support.handmade.outcome_fields import alter
 from tests.support.stores import builders
 from tests.support.texts.json_schemas import faults
 
@@ -41,10 +42,10 @@ def plan_with_steps(root: Path, release: str, broker_conf: str | None, policy: s
     """The same plan with the steps of that policy, as an audit works them out."""
     outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf))
     worked_out = StepsTask(0, StoreLocation(str(root)), plan_text(outcome), policy, 0).run()
-    outcome.repairs = tuple(replace(worked_out, policy=each) for each in POLICIES)
+    alter(outcome, repairs=tuple(replace(worked_out, policy=each) for each in POLICIES))
     assert faults("plan", json.dumps(plan_document(outcome))) == []
     parts = (worked_out if each == policy else RepairProposal(each, "not asked for") for each in POLICIES)
-    outcome.repairs = tuple(parts)
+    alter(outcome, repairs=tuple(parts))
     return read_plan(plan_text(outcome).encode())
 
 

@@ -13,7 +13,7 @@ from jobs.report.past_views import CodeCount, CoverageView, DifferenceView, Flee
 from jobs.report.values_as_rows import columns_of, values
 from jobs.tables import past_runs
 from jobs.tables.delta_tables import run_rows
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from tests.support.handmade import samples
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -42,7 +42,7 @@ def run_row(store: str, run: int, code: int = 0, **more: Any) -> LatestRun:
     return of_run(LatestRun, store, run, code, **more)
 
 
-def kept(outcome: AuditOutcome, store: str) -> LatestRun:
+def kept(outcome: Outcome, store: str) -> LatestRun:
     """What the tables keep of an audit, as the report reads it."""
     (row,) = run_rows(samples.RUN, [outcome])["runs"]
     known = {name: row.get(name) for name in columns_of(LatestRun)}

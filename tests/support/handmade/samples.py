@@ -10,9 +10,10 @@ from jobs.report.files.result_files import RunInfo
 from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from schemas.finding_codes import CATALOGUE
 from schemas.losses import GroupBeyond, LevelBeyond, LossOfStart, TopicLoss
+from schemas.outcome import Outcome
 from schemas.repair import RepairProposal, RepairStep
 from schemas.replicas import Group, GroupCopy, Lacked, LackedQueue, LackedRange, Pair, Relation
-from schemas.rows import AuditOutcome, Finding, FurthestRun, PlanStep
+from schemas.rows import Finding, FurthestRun, PlanStep
 from schemas.start_effect import (
     BrokerState,
     ConfigLoad,
@@ -26,6 +27,7 @@ from schemas.start_effect import (
 )
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.wording.gaps import gap_text
+from tests.support.handmade.outcome_fields import alter, handmade
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\n'\"&"
 HOSTILE_NAMES = [
@@ -39,14 +41,13 @@ START_MS = 1_795_209_630_000  # 2026-11-20 21:20:30 UTC
 RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
 
 
-def clean() -> AuditOutcome:
+def clean() -> Outcome:
     """A store with nothing to say."""
-    return AuditOutcome(
+    return handmade(
         "calm",
         "/copies/calm",
         "5.3.3",
         0,
-        True,
         verdict="RocketMQ 5.3.3 would start on this copy and lose nothing; everything is consistent",
         **_start(truncate_at=900, lost=0),
         bytes_read=4096,
@@ -64,7 +65,7 @@ def _found(code: str, file: str, severity: str, message: str, **more: Any) -> Fi
     return Finding(code, file, severity=severity, message=message, **{"next": CATALOGUE[code].next, **more})
 
 
-def damaged() -> AuditOutcome:
+def damaged() -> Outcome:
     """A store with a cut, a loss, hostile topics and findings of every severity."""
     findings = [
         Finding(
@@ -81,17 +82,16 @@ def damaged() -> AuditOutcome:
         ),
         Finding("checkpoint_zero", "abort", severity="note", message="the abort marker is there", next=Advice(Step.NOTHING)),
     ]  # fmt: skip
-    return AuditOutcome(
+    return handmade(
         "hurt-\u202e",
         f"/copies/{HOSTILE}",
         "4.9.8",
         20,
-        True,
         verdict=f"RocketMQ 4.9.8 would start, cut the CommitLog at 1124 and lose 12 messages of {HOSTILE}",
         **_start(truncate_at=1124, lost=12),
         repairs=proposed(6),
         findings=findings,
-        findings_dropped={"queue_entry_wrong": 5},
+        dropped={"queue_entry_wrong": 5},
         counts={"loss": 1, "rebuildable": 25, "note": 1},
         bytes_read=1_610_613_762,
         seconds=75.0,
@@ -138,21 +138,21 @@ def worked_out(policy: str, **more: Any) -> RepairProposal:
     return RepairProposal(**{"policy": policy, "messages_before": 18, "messages_after": 18, "steps": steps, **more})
 
 
-def lacking(outcome: AuditOutcome) -> AuditOutcome:
+def lacking(outcome: Outcome) -> Outcome:
     """The store as the one of two copies that lacks messages."""
     ranges = tuple(
         LackedRange(100 * i, 100 * i + 50, has, 3, 900, START_MS, START_MS + 7) for i, has in enumerate(("damaged", "beyond"))
     )
-    outcome.replica_group = "g"
+    alter(outcome, replica_group="g")
     names = outcome.name, HOSTILE
     lacks = (Lacked(store, holder, ranges=ranges) for store, holder in (names, names[::-1]))
-    outcome.replicas = Group("g", copies=tuple(map(GroupCopy, names)), lacks=tuple(lacks))
+    alter(outcome, replicas=Group("g", copies=tuple(map(GroupCopy, names)), lacks=tuple(lacks)))
     return outcome
 
 
-def behind(outcome: AuditOutcome, parted: bool = False) -> AuditOutcome:
+def behind(outcome: Outcome, parted: bool = False) -> Outcome:
     """The store as one of two copies that lacks 300 messages of the other; parted: as one that holds 20 others in their place."""
-    outcome.replica_group = "g"
+    alter(outcome, replica_group="g")
     pair = Pair("master", outcome.name, Relation.DIVERGED if parted else Relation.BEHIND, same_until=900)
     queue = LackedQueue("t", 0, 1, 1, 0, 0, START_MS, START_MS)
     lacks = [Lacked(outcome.name, "master", 300, 900, (queue,))]
@@ -161,97 +161,115 @@ def behind(outcome: AuditOutcome, parted: bool = False) -> AuditOutcome:
         GroupCopy(name, start=0, end=900, messages=9, lacks=lack, loses=lack)
         for name, lack in (("master", 20 * parted), (outcome.name, 300))
     )
-    outcome.replicas = Group("g", "master", "master would lose 0 messages.", tuple(copies), (pair,), tuple(lacks))
+    alter(outcome, replicas=Group("g", "master", "master would lose 0 messages.", tuple(copies), (pair,), tuple(lacks)))
     return outcome
 
 
-def empty() -> AuditOutcome:
+def empty() -> Outcome:
     """A store of a broker that never got a message."""
     outcome = clean()
-    outcome.name, outcome.messages, outcome.segment_count, outcome.segments, outcome.counts = "new", 0, 0, [], {"note": 1}
-    outcome.verdict = (
-        "This copy holds no message, and nothing in it shows that it ever held one; RocketMQ 5.3.3 would start on it"
+    alter(outcome, name="new", messages=0, segment_count=0, segments=[], counts={"note": 1})
+    alter(
+        outcome,
+        verdict="This copy holds no message, and nothing in it shows that it ever held one; RocketMQ 5.3.3 would start on it",
     )
-    outcome.findings = [
-        _found("commitlog_empty", "commitlog", "note", "no message", actual="no message"),
-    ]
+    alter(
+        outcome,
+        findings=[
+            _found("commitlog_empty", "commitlog", "note", "no message", actual="no message"),
+        ],
+    )
     return outcome
 
 
-def emptied() -> AuditOutcome:
+def emptied() -> Outcome:
     """A store whose CommitLog is gone; an earlier audit saw its messages."""
     outcome = empty()
-    outcome.name, outcome.exit_code, outcome.counts = "wiped", 20, {"loss": 2}
-    outcome.furthest = FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000)
-    outcome.queues = [{"topic": "t", "queue_id": 0, "disk_entries": 9}]
-    outcome.verdict = "Nothing to lose is left here: the CommitLog holds no message, but this copy held some"
-    outcome.findings = [
-        _found("commitlog_emptied", "commitlog", "loss", "it held some"),
-        _found("commitlog_shrunk", "commitlog", "loss", "2153 were seen"),
-    ]
+    alter(outcome, name="wiped", exit_code=20, counts={"loss": 2})
+    alter(outcome, furthest=FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000))
+    alter(outcome, queues=[{"topic": "t", "queue_id": 0, "disk_entries": 9}])
+    alter(outcome, verdict="Nothing to lose is left here: the CommitLog holds no message, but this copy held some")
+    alter(
+        outcome,
+        findings=[
+            _found("commitlog_emptied", "commitlog", "loss", "it held some"),
+            _found("commitlog_shrunk", "commitlog", "loss", "2153 were seen"),
+        ],
+    )
     return outcome
 
 
-def shrunk() -> AuditOutcome:
+def shrunk() -> Outcome:
     """A store whose log ends before the end that an earlier audit saw."""
     outcome = clean()
-    outcome.name, outcome.exit_code, outcome.counts = "short", 20, {"loss": 1}
-    outcome.furthest = FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000)
-    outcome.findings = [_found("commitlog_shrunk", "commitlog", "loss", "2153 were seen")]
+    alter(outcome, name="short", exit_code=20, counts={"loss": 1})
+    alter(outcome, furthest=FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000))
+    alter(outcome, findings=[_found("commitlog_shrunk", "commitlog", "loss", "2153 were seen")])
     return outcome
 
 
-def already_damaged() -> AuditOutcome:
+def already_damaged() -> Outcome:
     """A store with damage that no start makes worse."""
     outcome = clean()
-    outcome.name, outcome.exit_code, outcome.counts = "scarred", 20, {"loss": 1}
-    outcome.verdict = (
-        "RocketMQ 5.3.3 would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
+    alter(outcome, name="scarred", exit_code=20, counts={"loss": 1})
+    alter(
+        outcome,
+        verdict="RocketMQ 5.3.3 would start and lose no valid message; bytes of the CommitLog are already damaged or missing",
     )
-    outcome.findings = [_found("commitlog_damaged", f"commitlog/{0:020}", "loss", "damaged", start=100, end=300, phy_offset=100)]
+    alter(
+        outcome,
+        findings=[_found("commitlog_damaged", f"commitlog/{0:020}", "loss", "damaged", start=100, end=300, phy_offset=100)],
+    )
     return outcome
 
 
-def changed() -> AuditOutcome:
+def changed() -> Outcome:
     """A store with a segment whose bytes changed under the same modification time."""
     outcome = clean()
-    outcome.name, outcome.exit_code, outcome.counts = "turned", 20, {"loss": 1}
-    outcome.verdict = "RocketMQ 5.3.3 would start and lose no valid message; its bytes are not those that run r1 read"
+    alter(outcome, name="turned", exit_code=20, counts={"loss": 1})
+    alter(outcome, verdict="RocketMQ 5.3.3 would start and lose no valid message; its bytes are not those that run r1 read")
     file = f"commitlog/{0:020}"
-    outcome.findings = [_found("segment_changed", file, "loss", "not those of r1", expected="d1", actual="d2")]
+    alter(outcome, findings=[_found("segment_changed", file, "loss", "not those of r1", expected="d1", actual="d2")])
     return outcome
 
 
-def not_audited() -> AuditOutcome:
+def not_audited() -> Outcome:
     """A store that could not be opened."""
     gap = Gap(Cause.NOT_A_STORE, values=(f"/copies/{HOSTILE}: no commitlog folder",))
     sentence = gap_text(gap)
     verdict = f"Could not be audited: {sentence}"
-    return AuditOutcome("gone", "/copies/gone", "5.5.0", 3, False, [sentence], verdict, gaps=[gap])
+    return Outcome("gone", "/copies/gone", "5.5.0", 3, [sentence], verdict, [gap])
 
 
-def rebuild() -> AuditOutcome:
+def rebuild() -> Outcome:
     """A store of which only queue entries differ."""
     outcome = clean()
-    outcome.name, outcome.exit_code, outcome.counts = "rebuild", 10, {"rebuildable": 1}
-    outcome.findings = [_found("queue_entry_wrong", "consumequeue/t/0/0", "rebuildable", "its size differs")]
+    alter(outcome, name="rebuild", exit_code=10, counts={"rebuildable": 1})
+    alter(outcome, findings=[_found("queue_entry_wrong", "consumequeue/t/0/0", "rebuildable", "its size differs")])
     return outcome
 
 
-def refused() -> AuditOutcome:
+def refused() -> Outcome:
     """A store on which the release would not start."""
     outcome = clean()
-    outcome.name, outcome.exit_code = "stuck", 20
-    outcome.counts = {"loss": 1, "rebuildable": 1}
-    outcome.verdict = "RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number"
+    alter(outcome, name="stuck", exit_code=20)
+    alter(outcome, counts={"loss": 1, "rebuildable": 1})
+    alter(outcome, verdict="RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number")
     with_refusal(outcome, Refusal(RefusalKind.FILE_NAME, "commitlog/x.swp"))
-    outcome.repairs = worked_out(BROKER, messages_after=6), worked_out(SALVAGE, messages_after=9)
-    outcome.findings = [
-        _found(
-            "file_unrecognised", "commitlog/x.swp", "rebuildable", "a name that stops the broker", next=Advice(Step.REMOVE_FILE)
-        ),
-        _found("broker_refuses", "commitlog/x.swp", "loss", "it has no number"),
-    ]
+    alter(outcome, repairs=(worked_out(BROKER, messages_after=6), worked_out(SALVAGE, messages_after=9)))
+    alter(
+        outcome,
+        findings=[
+            _found(
+                "file_unrecognised",
+                "commitlog/x.swp",
+                "rebuildable",
+                "a name that stops the broker",
+                next=Advice(Step.REMOVE_FILE),
+            ),
+            _found("broker_refuses", "commitlog/x.swp", "loss", "it has no number"),
+        ],
+    )
     return outcome
 
 
@@ -292,41 +310,51 @@ def _start(truncate_at: int, lost: int) -> dict[str, Any]:
     }
 
 
-def start_changed(outcome: AuditOutcome, **more: Any) -> None:
+def start_changed(outcome: Outcome, **more: Any) -> None:
     """Let the start have these fields."""
     assert outcome.effect is not None and outcome.effect.started is not None
-    outcome.effect = replace(outcome.effect, started=replace(outcome.effect.started, **more))
+    alter(outcome, effect=replace(outcome.effect, started=replace(outcome.effect.started, **more)))
 
 
-def with_refusal(outcome: AuditOutcome, refusal: Refusal) -> None:
+def with_refusal(outcome: Outcome, refusal: Refusal) -> None:
     """Let the release not start."""
-    outcome.effect = StartEffect(None, refusal=refusal)
+    alter(outcome, effect=StartEffect(None, refusal=refusal))
 
 
-def hostile_outcome(name: str) -> AuditOutcome:
+def hostile_outcome(name: str) -> Outcome:
     """Every text that can come from a store holds it."""
     outcome = damaged()
-    outcome.name = outcome.location_text = outcome.verdict = outcome.replica_group = name
-    outcome.incomplete = [name]
+    alter(outcome, name=name, location_text=name, verdict=name, replica_group=name)
+    alter(outcome, incomplete=[name])
     step = Advice(Step.TAKE_OVER_OR_COPY, (name, name, name))
-    outcome.findings = [
-        Finding(code, f"consumequeue/{name}/0/0", 0, 20, severity, 5, name, 0, 7, name, name, name, step, 3)
-        for code, severity in (("queue_entry_wrong", "rebuildable"), ("commitlog_damaged", "loss"), ("file_unrecognised", "note"))
-    ]
-    outcome.queues = [{"topic": name, "queue_id": 0, "wrong": 3, "problem": name, "log_end_offset": 9, "dispatch_max_offset": 1}]
-    outcome.index_files = [{"file": f"index/{name}", "findings": 1, "problem": name}]
-    outcome.loss = LossOfStart(1, 2, (TopicLoss(name, 1, 1, 2),), (GroupBeyond(name, name, 0, 9, 1),))
-    outcome.segments[0] |= {"problem": name, "file": f"commitlog/{name}"}
-    outcome.segments[1]["extents"][1]["reason"] = name
+    alter(
+        outcome,
+        findings=[
+            Finding(code, f"consumequeue/{name}/0/0", 0, 20, severity, 5, name, 0, 7, name, name, name, step, 3)
+            for code, severity in (
+                ("queue_entry_wrong", "rebuildable"),
+                ("commitlog_damaged", "loss"),
+                ("file_unrecognised", "note"),
+            )
+        ],
+    )
+    alter(
+        outcome,
+        queues=[{"topic": name, "queue_id": 0, "wrong": 3, "problem": name, "log_end_offset": 9, "dispatch_max_offset": 1}],
+    )
+    alter(outcome, index_files=[{"file": f"index/{name}", "findings": 1, "problem": name}])
+    alter(outcome, loss=LossOfStart(1, 2, (TopicLoss(name, 1, 1, 2),), (GroupBeyond(name, name, 0, 9, 1),)))
+    outcome.rows.segments[0] |= {"problem": name, "file": f"commitlog/{name}"}
+    outcome.rows.segments[1]["extents"][1]["reason"] = name
     start_changed(
         outcome, deleted_files=[name], start_segment=name, stop_reason=name, lost=LostByStart(1, 2, [QueueLost(name, 0, 1, 1, 2)])
     )
-    outcome.steps = [PlanStep("delete", name, 0, 1, name)] * 2
-    outcome.settings = {name: Setting(name, name)}
+    alter(outcome, steps=[PlanStep("delete", name, 0, 1, name)] * 2)
+    alter(outcome, settings={name: Setting(name, name)})
     return outcome
 
 
-def every_kind() -> list[AuditOutcome]:
+def every_kind() -> list[Outcome]:
     """Outcomes of every kind and code, alone and as copies that lack messages of their group."""
     made = (clean, already_damaged, changed, damaged, not_audited, refused, empty, emptied, shrunk)
     alone = [make() for make in (*made, rebuild)]

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.page import template_text
 from jobs.report.pages.report_html import PageContext, report_html
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from tests.support.handmade import samples
 
 VOID = {"meta", "br", "input", "wbr"}
@@ -105,11 +105,11 @@ WORDS = ("/copies/a b", "--release", "4.9.8", "--broker-conf", "/conf/b'c.conf")
 CONTEXT = PageContext(samples.RUN, WORDS, "/out/a/plan.json", index=True)
 
 
-def page_of(outcome: AuditOutcome, context: PageContext | None = CONTEXT) -> Page:
+def page_of(outcome: Outcome, context: PageContext | None = CONTEXT) -> Page:
     return Page("".join(report_html(outcome, context)))
 
 
-def index_of(outcomes: list[AuditOutcome]) -> Page:
+def index_of(outcomes: list[Outcome]) -> Page:
     return Page("".join(index_html(samples.RUN, outcomes)))
 
 

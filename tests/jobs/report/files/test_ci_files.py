@@ -26,6 +26,7 @@ from jobs.runtime.output import OutputFailed
 from schemas.replicas import NO_GROUP
 from store_io.base.errors import StoreError, UsageError
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter, varied
 
 MARKUP = "@everyone https://evil.example www.evil.example a|b `x` [l](u) **b** #1 ~~s~~ a_b_c &lt; <!--".split()
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -61,7 +62,7 @@ def test_the_whole_file() -> None:
 
 
 def test_an_assumed_release_is_said_first() -> None:
-    lines = text_of(replace(samples.clean(), release_from="default")).splitlines()
+    lines = text_of(varied(samples.clean(), release_from="default")).splitlines()
     assert lines[2] == "* Release 5.3.3 was assumed for 1 store: nobody named a known one (`--release`)"
 
 
@@ -278,7 +279,7 @@ def test_a_fleet() -> None:
 
 def test_bytes_that_were_not_read_wholly() -> None:
     outcome = samples.damaged()
-    first, second = outcome.segments
+    first, second = outcome.rows.segments
     first["digest"], second["digest"] = "d", "d"
     assert value(parsed(prometheus_text(result(outcome), 0)), "unverified_bytes", store=outcome.name) == 0
     second["problem"] = "cannot read"
@@ -289,7 +290,7 @@ def test_what_is_gone_and_what_copies_lack() -> None:
     stores = [samples.emptied(), samples.shrunk(), samples.empty()]
     stores += [replace(samples.behind(samples.clean(), parted), name=name) for name, parted in (("a", False), ("b", True))]
     for outcome in stores[3:]:
-        outcome.replicas = samples.behind(replace(outcome, replicas=NO_GROUP), outcome.name == "b").replicas
+        alter(outcome, replicas=samples.behind(replace(outcome, replicas=NO_GROUP), outcome.name == "b").replicas)
     found = parsed(prometheus_text(result(*stores), 0))
     gone = {s.name: (value(found, "emptied", store=s.name), value(found, "earlier_messages", store=s.name)) for s in stores}
     assert gone == {"wiped": (1, 2153), "short": (1, 2153), "new": (0, None), "a": (0, None), "b": (0, None)}

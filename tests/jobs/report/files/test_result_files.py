@@ -26,7 +26,7 @@ def test_what_could_not_be_written_makes_the_run_incomplete() -> None:
 
 def test_plan_findings_and_result() -> None:
     check("plan.json", "".join(plan_parts(samples.damaged())))
-    check("findings.jsonl", "".join(findings_jsonl(samples.damaged().findings)))
+    check("findings.jsonl", "".join(findings_jsonl(samples.damaged().found.findings)))
     check("result.json", result_json(samples.RUN, [samples.damaged(), samples.clean(), samples.not_audited()]))
 
 
@@ -50,7 +50,7 @@ def test_plan_json_is_the_plan_whatever_the_order_of_its_keys(monkeypatch: pytes
 
 
 def test_findings_are_one_ascii_line_each_with_all_fields_of_the_contract() -> None:
-    findings = samples.damaged().findings
+    findings = samples.damaged().found.findings
     lines = "".join(findings_jsonl(findings)).splitlines()
     assert len(lines) == len(findings)
     fields = "code severity file start end phy_offset topic queue_id queue_offset expected actual message next".split()

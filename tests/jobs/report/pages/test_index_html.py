@@ -9,6 +9,7 @@ from jobs.report.pages.page import TOOLS_FROM
 from jobs.report.texts.safety_text import most_dangerous_first
 from schemas.losses import LossOfStart
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 from tests.support.texts.golden import check
 from tests.support.texts.pages import index_of, without_style
 
@@ -24,13 +25,13 @@ def test_the_page_of_a_run_too() -> None:
 
 def test_the_link_to_a_store_leads_to_its_folder() -> None:
     outcome = samples.clean()
-    outcome.name = "a%2Fb?#&"
+    alter(outcome, name="a%2Fb?#&")
     assert [a["href"] for a in index_of([outcome]).all("a")] == ["a%252Fb%3F%23%26/report.html"]
 
 
 def test_the_most_dangerous_store_comes_first() -> None:
     hurt = samples.damaged()
-    hurt.findings = [replace(hurt.findings[0], code="broker_drops_messages", count=12)]
+    alter(hurt, findings=[replace(hurt.found.findings[0], code="broker_drops_messages", count=12)])
     mild = replace(hurt, name="mild", loss=LossOfStart(1, 1))
     fleet = [samples.clean(), samples.refused(), mild, samples.not_audited(), hurt]
     assert [o.name for o, _ in most_dangerous_first(fleet)] == ["hurt-\u202e", "mild", "stuck", "gone", "calm"]
@@ -77,7 +78,7 @@ def test_a_store_has_its_answer_and_the_name_of_its_first_step() -> None:
 def test_copies_of_one_broker_stand_side_by_side() -> None:
     fleet = [samples.damaged(), samples.clean()]
     for outcome in fleet:
-        outcome.replica_group = "broker-a"
+        alter(outcome, replica_group="broker-a")
     text = index_of(fleet).text
     assert "Copies of one broker" in text
     assert "Copies of one broker" not in index_of(fleet[:1]).text

@@ -18,7 +18,7 @@ from jobs.report.pages.hand_over_page import hand_over_html
 from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.text import printable
 from jobs.runtime.output import OutputFolder
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.audit.audit_store import run_local
 from store_io.audit.compared.compared_audit import run_compared
 from store_io.broker.releases import KNOWN_RELEASES
@@ -46,7 +46,7 @@ HOSTILE_TOPICS = (
 )
 
 
-def corpus_outcome(name: str, folder: Path) -> AuditOutcome:
+def corpus_outcome(name: str, folder: Path) -> Outcome:
     (case,) = cases(name)
     case.unpack(folder)
     release, conf = case.release, case.broker_conf
@@ -55,7 +55,7 @@ def corpus_outcome(name: str, folder: Path) -> AuditOutcome:
     return run_compared(asked).outcome() if releases else run_local(asked)
 
 
-def hostile_outcome(folder: Path) -> AuditOutcome:
+def hostile_outcome(folder: Path) -> Outcome:
     """A store whose topics want to be markup and more, damaged in the middle and with wrong entries."""
     builder = builders.StoreBuilder("5.3.3", builders.Sizes(segment=1 << 16))
     for number in range(240):

@@ -19,11 +19,13 @@ from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import printable
 from schemas.advice import Advice, Step
 from schemas.losses import GroupBeyond, TopicLoss
-from schemas.rows import AuditOutcome, Finding, PlanStep
+from schemas.outcome import Outcome
+from schemas.rows import Finding, PlanStep
 from schemas.start_effect import LostByStart, QueueLost
 from tests.support import damage
 from tests.support.answers.product import Audited, audit
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 from tests.support.handmade.samples import HOSTILE_NAMES, hostile_outcome
 from tests.support.stores import builders
 from tests.support.stores.corpus_tools import Case, cases
@@ -57,30 +59,35 @@ def test_hostile_text_stays_text(name: str) -> None:
     assert listed.problems() == [] and printable(name) in listed.text
 
 
-def large() -> AuditOutcome:
+def large() -> Outcome:
     outcome = samples.damaged()
     topics = [f"topic-{i}-{'x' * 100}" for i in range(10_000)]
     codes = [("queue_entry_wrong", "rebuildable"), ("message_lost", "loss"), ("queue_pre_blank", "note")]
-    outcome.findings = [
+    alter(outcome, findings=[
         Finding(
             *(codes[i % 3][0], f"consumequeue/{topics[i % 10_000]}/0/0", i, i + 20, codes[i % 3][1], i, topics[i % 10_000], 0, i),
             expected="1", actual="2", message=f"entry {i}", next=Advice(Step.REBUILD_QUEUE),
         )
         for i in range(100_000)
-    ]  # fmt: skip
-    outcome.queues = [{"topic": t, "queue_id": 0, "wrong": 10, "lost_messages": 1, "load_max_phy_offset": 5} for t in topics]
-    outcome.index_files = [{"file": f"index/{i}", "findings": 1, "entries": 5} for i in range(5_000)]
+    ])  # fmt: skip
+    alter(
+        outcome, queues=[{"topic": t, "queue_id": 0, "wrong": 10, "lost_messages": 1, "load_max_phy_offset": 5} for t in topics]
+    )
+    alter(outcome, index_files=[{"file": f"index/{i}", "findings": 1, "entries": 5} for i in range(5_000)])
     by_topic, groups = (TopicLoss(t, 1, 1, 2) for t in topics), (GroupBeyond("g", t, 0, 9, 1) for t in topics)
-    outcome.loss = replace(outcome.loss, by_topic=tuple(by_topic), groups=tuple(groups))
+    alter(outcome, loss=replace(outcome.loss, by_topic=tuple(by_topic), groups=tuple(groups)))
     samples.start_changed(outcome, lost=LostByStart(len(topics), 0, [QueueLost(t, 0, 1, 1, 2) for t in topics]))
-    outcome.steps = [PlanStep("truncate", "consumequeue/x", 0, 1, f"r{i % 2}") for i in range(10_000)]
-    outcome.incomplete = [f"sentence {i}" for i in range(10_000)]
-    outcome.segments = [
-        {**samples.damaged().segments[i % 2], "base_offset": i * 1024 + (i // 9) * 4096, "file": f"commitlog/{i:020}"}
-        for i in range(5_000)
-    ]
+    alter(outcome, steps=[PlanStep("truncate", "consumequeue/x", 0, 1, f"r{i % 2}") for i in range(10_000)])
+    alter(outcome, incomplete=[f"sentence {i}" for i in range(10_000)])
+    alter(
+        outcome,
+        segments=[
+            {**samples.damaged().rows.segments[i % 2], "base_offset": i * 1024 + (i // 9) * 4096, "file": f"commitlog/{i:020}"}
+            for i in range(5_000)
+        ],
+    )
     many = [{"kind": kind, "start": at, "end": at + 5} for at in range(0, 1_000_000, 10) for kind in ("message", "damaged")]
-    outcome.segments[7] |= {"size_bytes": 1_000_000, "extents": many}
+    outcome.rows.segments[7] |= {"size_bytes": 1_000_000, "extents": many}
     return outcome
 
 
@@ -132,12 +139,12 @@ def test_no_key_tag_property_or_body_reaches_a_result_whatever_is_damaged(tmp_pa
             record = rng.choice(store.records)
             damage.invert_byte(store.segment_of(record), store.position_of(record) + rng.randrange(record.size))
         outcome = audit(root, "5.3.3", store.broker_conf).outcome
-        codes |= {finding.code for finding in outcome.findings}
+        codes |= {finding.code for finding in outcome.found.findings}
         written = [
             *report_html(outcome),
             *index_html(samples.RUN, [outcome]),
             "".join(plan_parts(outcome)),
-            *findings_jsonl(outcome.findings),
+            *findings_jsonl(outcome.found.findings),
         ]
         assert "SECRET" not in "".join(written) + summary_text(samples.RUN, [outcome], "/out")
     assert {"commitlog_damaged", "message_disputed", "index_entry_wrong", "properties_malformed"} <= codes

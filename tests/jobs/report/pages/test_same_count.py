@@ -16,7 +16,7 @@ from jobs.report.files.result_files import result_json
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.past_views import FleetView
 from jobs.report.texts.safety_text import MEANING, SHORT, judge
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.outcome.safety import Safety, is_unsafe
 from tests.support.handmade import samples
 from tests.support.handmade.history_rows import kept, view_of
@@ -32,12 +32,12 @@ BULLET = re.compile(r"<li>(\d+)(?: stores?)?: ([^<]*)</li>")
 AT_EASE = ("All stores are safe", "The store is safe", "No start loses a message", "A start loses no message")
 
 
-def named(outcomes: Sequence[AuditOutcome]) -> list[AuditOutcome]:
+def named(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The same outcomes, each as a store of its own: a group keeps the names of its copies."""
     return [replace(outcome, key=f"s{number}") for number, outcome in enumerate(outcomes)]
 
 
-def report_of(outcomes: Sequence[AuditOutcome]) -> FleetView:
+def report_of(outcomes: Sequence[Outcome]) -> FleetView:
     return view_of([kept(outcome, outcome.key) for outcome in outcomes])
 
 
@@ -52,7 +52,7 @@ def title(page: Page) -> str:
 
 
 @pytest.mark.parametrize("outcomes", RUNS, ids=lambda run: "-".join(judge(one).kind for one in run[:2]) + f"-{len(run)}")
-def test_index_report_and_metrics_agree_and_no_page_denies_itself(outcomes: list[AuditOutcome]) -> None:
+def test_index_report_and_metrics_agree_and_no_page_denies_itself(outcomes: list[Outcome]) -> None:
     outcomes = named(outcomes)
     kinds = Counter(judge(outcome).kind for outcome in outcomes)
     unsafe = sum(number for kind, number in kinds.items() if is_unsafe(kind))

@@ -12,7 +12,8 @@ from jobs.report.pages.sections_on_kinds import timers_view
 from jobs.report.texts.safety_text import timer_words
 from schemas.finding_codes import Code
 from schemas.losses import TimerCount, TimerFates, TimersOfCopy
-from schemas.rows import LOSS, AuditOutcome, Finding
+from schemas.outcome import Outcome
+from schemas.rows import LOSS, Finding
 from schemas.start_effect import (
     BrokerIdentity,
     BrokerState,
@@ -25,6 +26,7 @@ from schemas.start_effect import (
     TimersAfter,
 )
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 from tests.support.texts.pages import page_of
 
 MINUTE = 1_700_000_000_000, 1_700_000_060_000
@@ -32,32 +34,38 @@ FATES = TimerFates(waiting=TimerCount(5, *MINUTE), again=TimerCount(3, 0, 1000),
 TIMERS = TimersOfCopy(9, 2, FATES)
 
 
-def section(outcome: AuditOutcome) -> str:
+def section(outcome: Outcome) -> str:
     return page_of(outcome).text.partition("A repair rebuilds those that differ from it.")[2]
 
 
 def test_what_agrees_is_counted_and_columns_without_a_number_are_left_out() -> None:
     outcome = samples.clean()
     sound = {"topic": "t", "queue_id": 0, "log_messages": 9}
-    outcome.queues = [sound, {**sound, "queue_id": 1}]
-    outcome.index_files = [{"file": "index/1", "entries": 9, "kept": True}]
+    alter(outcome, queues=[sound, {**sound, "queue_id": 1}])
+    alter(outcome, index_files=[{"file": "index/1", "entries": 9, "kept": True}])
     assert "All 2 agree with the CommitLog and lose no message." in section(outcome)
     assert "All 1 agree with the CommitLog." in section(outcome)
-    outcome.queues += [{**sound, "queue_id": 2, "wrong": 1234, "dispatch_min_offset": 0, "dispatch_max_offset": 9}]
-    outcome.queues += [{**sound, "queue_id": 3, "batch": True, "wrong": 2}]
-    outcome.index_files += [{"file": "index/2", "kept": False}]
+    alter(
+        outcome,
+        queues=[
+            *outcome.rows.queues,
+            *[{**sound, "queue_id": 2, "wrong": 1234, "dispatch_min_offset": 0, "dispatch_max_offset": 9}],
+        ],
+    )
+    alter(outcome, queues=[*outcome.rows.queues, *[{**sound, "queue_id": 3, "batch": True, "wrong": 2}]])
+    alter(outcome, index_files=[*outcome.rows.index_files, *[{"file": "index/2", "kept": False}]])
     told = section(outcome)
     assert "2 of 4 differ or lose messages; 2 agree." in told and "1 of 2 has findings or is deleted by a start." in told
     assert "t / 291,23400 to 9 t / 3 (batch)920none" in told  # the queue that differs most comes first
     assert "entry wrong" in told and "entry missing" not in told and "not read" not in told
-    outcome.queues[2]["problem"] = "cannot be read"
+    outcome.rows.queues[2]["problem"] = "cannot be read"
     assert "not read" in section(outcome) and "cannot be read" in section(outcome)
     assert "no, deleted" in told
 
 
 def test_of_very_many_queues_the_worst_are_shown_and_all_are_counted() -> None:
     outcome = samples.clean()
-    outcome.queues = [{"topic": f"t{i:03}", "queue_id": 0, "log_messages": 9, "wrong": 1 + i} for i in range(MAX_ROWS + 7)]
+    alter(outcome, queues=[{"topic": f"t{i:03}", "queue_id": 0, "log_messages": 9, "wrong": 1 + i} for i in range(MAX_ROWS + 7)])
     text = section(outcome)
     assert "307 of 307 differ or lose messages; 0 agree." in text
     assert "t007 / 0" in text and "t006 / 0" not in text
@@ -67,9 +75,9 @@ def test_of_very_many_queues_the_worst_are_shown_and_all_are_counted() -> None:
 def test_what_waits_what_comes_again_and_what_is_never_delivered() -> None:
     outcome = samples.clean()
     assert not list(timer_words(outcome))
-    outcome.timers = TIMERS
+    alter(outcome, timers=TIMERS)
     assert outcome.effect is not None
-    outcome.effect = replace(outcome.effect, timers=TimersAfter(520, 7))
+    alter(outcome, effect=replace(outcome.effect, timers=TimersAfter(520, 7)))
     view = timers_view(outcome, TIMERS)
     words = view["words"]
     assert isinstance(words, list) and len(words) == 2
@@ -77,14 +85,14 @@ def test_what_waits_what_comes_again_and_what_is_never_delivered() -> None:
     assert words[1] == "3 timer messages that were delivered come again"
     page = "".join(report_html(outcome))
     assert "5 timer messages wait for delivery" in page and "never delivered again" in page and "2 of them lead to" in page
-    outcome.timers = TimersOfCopy(9, 0)
+    alter(outcome, timers=TimersOfCopy(9, 0))
     assert "was not judged" in "".join(report_html(outcome))
 
 
 def test_messages_that_are_never_delivered_are_no_green_number() -> None:
     outcome = samples.clean()
-    outcome.timers = replace(TIMERS, fates=replace(FATES, waiting=TimerCount(1, *MINUTE)))
-    outcome.findings = [Finding(Code.TIMER_MESSAGE_LOST, "config/timercheck", severity=LOSS, count=4)]
+    alter(outcome, timers=replace(TIMERS, fates=replace(FATES, waiting=TimerCount(1, *MINUTE))))
+    alter(outcome, findings=[Finding(Code.TIMER_MESSAGE_LOST, "config/timercheck", severity=LOSS, count=4)])
     page = "".join(report_html(outcome))
     assert "1 timer message waits for delivery" in page and re.search(
         r"would be lost, and\s+4 timer messages never delivered", page
@@ -95,7 +103,7 @@ def test_messages_that_are_never_delivered_are_no_green_number() -> None:
 def test_lost_timers_of_a_fleet_count_beside_lost_messages() -> None:
     outcome = samples.clean()
     assert "never delivered" not in "".join(index_html(samples.RUN, [outcome]))
-    outcome.findings.append(Finding(Code.TIMER_MESSAGE_LOST, "timerlog/0", severity=LOSS, count=94))
+    alter(outcome, findings=[*outcome.found.findings, Finding(Code.TIMER_MESSAGE_LOST, "timerlog/0", severity=LOSS, count=94)])
     page = "".join(index_html(samples.RUN, [outcome]))
     lost = page[page.index("would be lost") :][:200]
     assert "94 timer messages never delivered" in lost and "c-stop" in lost

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from jobs.report.pages.segment_map import CELLS, Stretch, Tick, axis_ticks
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 from tests.support.texts.pages import page_of
 
 GB = 10**9
@@ -20,9 +21,9 @@ GB = 10**9
 def bar_of(segment: dict[str, Any], cut: int | None = None) -> list[str]:
     """kind*cells from left to right, of the bar of this segment alone."""
     outcome = samples.clean()
-    outcome.segments = [segment]
+    alter(outcome, segments=[segment])
     if cut is None:
-        outcome.effect = None
+        alter(outcome, effect=None)
     else:
         samples.start_changed(outcome, truncate_at=cut)
     tags = page_of(outcome).tags
@@ -37,7 +38,7 @@ def bar_of(segment: dict[str, Any], cut: int | None = None) -> list[str]:
 
 
 def test_a_bar_tells_each_kind_in_place_and_never_hides_damage() -> None:
-    segment: dict[str, Any] = samples.damaged().segments[1]
+    segment: dict[str, Any] = samples.damaged().rows.segments[1]
     assert bar_of(segment) == ["message*23", "damaged*48", "plausible*94", "message*46", "unwritten*29"]
     assert bar_of(segment, 1024 + 800)[3:] == ["message*22", "beyond*24", "unwritten*29"]
     tiny = {"kind": "damaged", "start": 500_000, "end": 500_001}
@@ -50,10 +51,14 @@ def test_a_bar_tells_each_kind_in_place_and_never_hides_damage() -> None:
 
 def test_a_long_sound_log_is_folded_but_for_what_matters() -> None:
     outcome = samples.clean()
-    sound = outcome.segments[0] | {"size_bytes": 1024, "extents": [{"kind": "message", "start": 0, "end": 1024}], "messages": 2}
-    outcome.segments = [{**sound, "base_offset": i * 1024, "file": f"commitlog/{i * 1024:020}"} for i in range(1000)]
-    outcome.segments[500] |= {"extents": [{"kind": "damaged", "start": 0, "end": 1024, "reason": "magic"}], "messages": 0}
-    del outcome.segments[800:803]
+    sound = outcome.rows.segments[0] | {
+        "size_bytes": 1024,
+        "extents": [{"kind": "message", "start": 0, "end": 1024}],
+        "messages": 2,
+    }
+    alter(outcome, segments=[{**sound, "base_offset": i * 1024, "file": f"commitlog/{i * 1024:020}"} for i in range(1000)])
+    outcome.rows.segments[500] |= {"extents": [{"kind": "damaged", "start": 0, "end": 1024, "reason": "magic"}], "messages": 0}
+    del outcome.rows.segments[800:803]
     samples.start_changed(outcome, truncate_at=997 * 1024, start_segment=f"{990 * 1024:020}")
     text = page_of(outcome).text
     items = text.partition("The whole log")[2].partition("Where each file ends")[0]

@@ -6,15 +6,17 @@ from jobs.report.pages.watermarks import offset_marks
 from schemas.rows import Checkpoint
 from schemas.start_effect import LedgerState, WrittenFile
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 from tests.support.texts.pages import page_of
 
 
 def test_a_wild_value_does_not_squeeze_the_scale() -> None:
     outcome = samples.damaged()
-    effect, outcome.effect = outcome.effect, None
-    outcome.checkpoint = Checkpoint(1 << 60, 0, samples.START_MS, confirm_phy_offset=1 << 60)
+    effect = outcome.effect
+    alter(outcome, effect=None)
+    alter(outcome, checkpoint=Checkpoint(1 << 60, 0, samples.START_MS, confirm_phy_offset=1 << 60))
     assert [m.last for m in offset_marks(outcome)] == [2048, 1924, 0, 1 << 60]
-    outcome.effect = effect
+    alter(outcome, effect=effect)
     page = page_of(outcome)
     assert "1,152,921,504,606,846,976 (beyond the log)" in page.text
     assert "checkpoint: ConsumeQueues flushed up tonot set" in page.text

@@ -35,6 +35,7 @@ from schemas.rows import Finding, PlanStep
 from store_io.repair.proposals import config_helps
 from tests.support.handmade import samples
 from tests.support.handmade.handed import saved
+from tests.support.handmade.outcome_fields import alter, varied
 from tests.support.handmade.samples import HOSTILE_NAMES
 from tests.support.texts.pages import WORDS
 
@@ -139,7 +140,7 @@ def test_the_words_of_a_store_read_it_in_the_same_way() -> None:
 
 def test_every_command_is_one_that_the_product_takes(tmp_path: Path) -> None:
     outcome = samples.damaged()
-    outcome.steps = [*outcome.steps, PlanStep.whole("delete", "x", "r")]
+    alter(outcome, steps=[*outcome.plan.steps, PlanStep.whole("delete", "x", "r")])
     conf = tmp_path / "b'c.conf"
     conf.write_text("maxIndexNum=5")
     words = (str(tmp_path / "a b"), "--release", "4.9.8", "--broker-conf", str(conf), "--commitlog", "/d 1,/d2")
@@ -163,7 +164,7 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     assert repair_commands(samples.clean(), WORDS, "/p") == []
     assert repair_commands(samples.not_audited(), WORDS, "/p") == []
     outcome = samples.refused()
-    outcome.steps = [PlanStep.whole("delete", "x", "r")]
+    alter(outcome, steps=[PlanStep.whole("delete", "x", "r")])
     assert [what for what, _ in repair_commands(outcome, WORDS, "/p")] == [
         "Repair with --policy salvage: keeps 9 messages and removes what stops the release",
         "Repair with --policy broker: keeps 6 messages and removes what stops the release",
@@ -174,30 +175,33 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
         commands = [command for _, command in repair_commands(outcome, (store, "--release", "5.3.3"), "s3://b/o/plan.json")]
         told = f"repair {store} --release 5.3.3 --plan s3://b/o/plan.json --to {store.rstrip('/')}-repaired --policy"
         assert [command.partition(" ")[2] for command in commands] == [f"{told} salvage", f"{told} broker"]
-    assert repair_commands(replace(outcome, complete=False), WORDS, "/p") == []  # repair refuses such a plan
+    assert repair_commands(replace(outcome, incomplete=["why"]), WORDS, "/p") == []  # repair refuses such a plan
     emptied = [Finding("commitlog_emptied", "commitlog", severity="loss")]
-    assert repair_commands(replace(outcome, messages=0, findings=emptied), WORDS, "/p") == []
-    assert repair_commands(replace(outcome, segment_count=0), WORDS, "/p") == []  # nothing to repair from
+    assert repair_commands(varied(outcome, messages=0, findings=emptied), WORDS, "/p") == []
+    assert repair_commands(varied(outcome, segment_count=0), WORDS, "/p") == []  # nothing to repair from
 
 
 def test_fix_config_helps_files_alone() -> None:
     outcome = samples.damaged()
-    outcome.findings.append(Finding("config_table_lost", "config/topics.json", severity="loss"))
-    assert config_helps(outcome) and not config_helps(replace(outcome, config_database="config/topics"))
-    outcome.findings.append(Finding("config_table_lost", "config/delayOffset.json", severity="rebuildable"))
-    assert config_helps(replace(outcome, config_database="config/topics"))
+    alter(outcome, findings=[*outcome.found.findings, Finding("config_table_lost", "config/topics.json", severity="loss")])
+    assert config_helps(outcome) and not config_helps(varied(outcome, config_database="config/topics"))
+    alter(
+        outcome,
+        findings=[*outcome.found.findings, Finding("config_table_lost", "config/delayOffset.json", severity="rebuildable")],
+    )
+    assert config_helps(varied(outcome, config_database="config/topics"))
 
 
 def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
     outcome = samples.clean()
-    outcome.steps = [PlanStep.whole("keep", "commitlog/0", "sound")]
-    outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
-    outcome.findings = [Finding("epoch_file_damaged", "epochFileCheckpoint", severity="rebuildable")]
+    alter(outcome, steps=[PlanStep.whole("keep", "commitlog/0", "sound")])
+    alter(outcome, exit_code=10, counts={"rebuildable": 1})
+    alter(outcome, findings=[Finding("epoch_file_damaged", "epochFileCheckpoint", severity="rebuildable")])
     ((_, command),) = repair_commands(outcome, WORDS, "/p")  # of a large store: its plan has no steps of a repair
     assert command.startswith(f"{ENTRY} rescue ")
-    outcome.repairs = samples.proposed(steps=samples.worked_out("broker").steps[:1])
+    alter(outcome, repairs=samples.proposed(steps=samples.worked_out("broker").steps[:1]))
     assert repair_commands(outcome, WORDS, "/p") == [] and repair_withheld(outcome) == "No repair changes what was found here."
-    outcome.repairs = samples.worked_out("broker", options=("--fix-offsets",)), outcome.repairs[1]
+    alter(outcome, repairs=(samples.worked_out("broker", options=("--fix-offsets",)), outcome.repairs[1]))
     assert repair_commands(outcome, WORDS, "/p")[0][1].endswith("--policy broker --fix-offsets")
 
 
@@ -210,9 +214,9 @@ def test_what_one_copy_alone_holds_is_saved_by_a_command(word: str, shell: list[
     words = (here, "--release", "4.9.8", "--broker-conf", str(conf), "--commitlog", "/d1")
     outcome = samples.behind(samples.clean(), parted=True)
     copies = zip(outcome.replicas.copies, (there, here), strict=True)
-    outcome.replicas = replace(outcome.replicas, copies=tuple(replace(copy, location=place) for copy, place in copies))
+    alter(outcome, replicas=replace(outcome.replicas, copies=tuple(replace(copy, location=place) for copy, place in copies)))
     for master, steps in (("master", {"other": there, "resend": here}), (outcome.name, {"other": there, "resend": there})):
-        outcome.replicas = replace(outcome.replicas, best=master)
+        alter(outcome, replicas=replace(outcome.replicas, best=master))
         found = {step.name.value: step for step in shown_steps(outcome, words, "/plan.json") if step.name in steps}
         assert list(found) == ["other", "resend"]
         for name, sender in steps.items():
@@ -233,8 +237,8 @@ def test_a_step_to_send_again_counts_what_the_copy_alone_holds_that_is_no_master
     name = outcome.name
     (step,) = (step for step in shown_steps(outcome, ("/s",), "/plan.json") if step.name == StepName.RESEND)
     assert step.text.startswith(f"Once master is master, send again what {name} alone holds, 20 messages: ")
-    outcome.replicas = replace(outcome.replicas, best=name)
+    alter(outcome, replicas=replace(outcome.replicas, best=name))
     (step,) = (step for step in shown_steps(outcome, ("/s",), "/plan.json") if step.name == StepName.RESEND)
     assert step.text.startswith(f"Once {name} is master, send again what master alone holds, 300 messages: ")
-    outcome.replicas = replace(outcome.replicas, lacks=outcome.replicas.lacks[1:])
+    alter(outcome, replicas=replace(outcome.replicas, lacks=outcome.replicas.lacks[1:]))
     assert not [step for step in shown_steps(outcome, ("/s",), "/plan.json") if step.name == StepName.RESEND]

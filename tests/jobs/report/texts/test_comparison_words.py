@@ -10,13 +10,15 @@ from jobs.report.pages.report_html import report_html
 from jobs.report.texts.comparison_words import least_text, lost_text, pair_words, release_lines, setting_lines
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Refusal, RefusalKind
+from schemas.outcome import Outcome
 from schemas.replicas import Pair, Relation
-from schemas.rows import ASSUMED, AuditOutcome, Comparison, Premise, Start
+from schemas.rows import ASSUMED, Comparison, Premise, Start
 from schemas.start_effect import LedgerState, WrittenFile
 from store_io.audit.compared.comparison import answer_of
 from store_io.audit.compared.variants import Variant
 from store_io.outcome.plan_writer import audit_plan
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 
 ROW = Start(
     "5.3.3",
@@ -63,9 +65,9 @@ def test_neighbours_that_do_the_same_are_one_line() -> None:
 
 def test_the_least_is_no_promise_where_something_was_assumed() -> None:
     outcome = samples.clean()
-    outcome.premises = []
+    alter(outcome, premises=[])
     assert least_text(outcome, COMPARED) == "RocketMQ 5.3.2, 5.3.3 lose least of those that can be judged: 0 messages."
-    outcome.premises = [Premise(ASSUMED, "No release was named")]
+    alter(outcome, premises=[Premise(ASSUMED, "No release was named")])
     assert least_text(outcome, COMPARED).endswith("That does not make a start safe: something was assumed, or not read.")
     assert "not known of any" in least_text(outcome, replace(COMPARED, least=()))
     every = Comparison((BEST, replace(BEST, release="5.3.4"), replace(BEST, release="5.4.0")), least=("5.3.3", "5.3.4", "5.4.0"))
@@ -84,7 +86,7 @@ def test_a_span_covers_only_releases_that_were_tried() -> None:
 
 def test_one_that_alone_can_be_judged_does_not_win() -> None:
     outcome = samples.clean()
-    outcome.premises = []
+    alter(outcome, premises=[])
     others = COMPARED.releases[0], COMPARED.releases[3]
     alone = Comparison((*others, replace(BEST, not_judged=("rocksdbstore",))), least=("5.3.3",))
     assert least_text(outcome, alone) == (
@@ -94,7 +96,7 @@ def test_one_that_alone_can_be_judged_does_not_win() -> None:
     assert [line.exit_code for line in release_lines(alone)] == [None, None, 10]
     two = replace(alone, releases=(*alone.releases, replace(BEST, release="5.4.0")), least=("5.3.3", "5.4.0"))
     assert "RocketMQ 5.3.3, 5.4.0 are the only ones that can be judged: each loses 0 messages." in least_text(outcome, two)
-    outcome.comparison = alone
+    alter(outcome, comparison=alone)
     assert " 20" not in "".join(line for line in summary_text(samples.RUN, [outcome], "out").splitlines() if "not known" in line)
 
 
@@ -103,7 +105,7 @@ def test_a_ledger_ends_where_its_data_ends() -> None:
     ledger = LedgerState(0, 9, 1, 9, 1124, 0, (WrittenFile("00000000000000131072", 2250),), ())
     samples.start_changed(outcome, ledger=ledger)
     start = answer_of(outcome, Variant("5.3.3")).start
-    outcome.comparison = Comparison((start,), least=("5.3.3",))
+    alter(outcome, comparison=Comparison((start,), least=("5.3.3",)))
     lines = summary_text(samples.RUN, [outcome], "out").splitlines()
     ends, row = (next(line for line in lines if line.split()[:1] == [first]) for first in ("Ends", "5.3.3"))
     assert "133,322" in ends and "133,322" in row
@@ -115,7 +117,7 @@ def test_the_table_of_terminal_and_page() -> None:
     outcome = samples.damaged()
     before = summary_text(samples.RUN, [outcome], "out")
     assert "Releases" not in before and "Which release" not in "".join(report_html(outcome))
-    outcome.comparison = COMPARED
+    alter(outcome, comparison=COMPARED)
     text, page = summary_text(samples.RUN, [outcome], "out"), "".join(report_html(outcome))
     for part in ("647,246", "does not start", "checkCRCOnRecover=false", "not known", "\\x1b[31m"):
         assert part in text and part in page
@@ -137,5 +139,5 @@ def test_words_for_two_copies(relation: str, words: str) -> None:
 
 
 def test_without_a_group_nothing_is_said() -> None:
-    outcomes: list[AuditOutcome] = [samples.clean(), samples.damaged()]
+    outcomes: list[Outcome] = [samples.clean(), samples.damaged()]
     assert "Replicas" not in summary_text(samples.RUN, outcomes, "out")

@@ -15,6 +15,7 @@ from schemas.advice import Advice, Step
 from schemas.replicas import Group, GroupCopy, TableAhead
 from store_io.broker.settings.read_settings import read_given
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 
 SLAVE = Advice(Step.MAKE_MASTER, ("brokerRole=SLAVE and brokerId=1",))
 HOSTILE = ["$(touch x)`id`", "a'b\"c", "-rf", "; touch x", "%RETRY%g|y", "\x1b[31m", "a\nb", "\u202etxet", "\\", "*", "~"]
@@ -76,7 +77,7 @@ def test_a_table_is_copied_over_the_one_that_a_start_reads(name: str, tmp_path: 
         (folder / "config").mkdir(parents=True)
         (folder / "config" / "topics.json").write_text(text)
     ahead = TableAhead(outcome.name, "b", "topics", "config/topics.json")
-    outcome.replicas = Group(copies=(GroupCopy("b", str(there)),), config=(ahead,))
+    alter(outcome, replicas=Group(copies=(GroupCopy("b", str(there)),), config=(ahead,)))
     advice = Advice(Step.TAKE_TABLE, ("config/topics.json", str(there), 1, "topic"))
     line, why = master_command(outcome, advice, (str(here),))
     typed(line, tmp_path)

@@ -22,14 +22,16 @@ from schemas.advice import Advice, Cause, Gap, Lack, NotWhole, Refusal, RefusalK
 from schemas.answer import GivesUp, StepName
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, STARTS_DISPATCH
 from schemas.losses import LossOfStart
+from schemas.outcome import Outcome
 from schemas.repair import ConfigFile, FormLeft, RepairProposal, RepairStep
 from schemas.replicas import NO_GROUP, Group, GroupCopy, Pair, Relation, TableAhead, TableEntry
-from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, ConfigTables, Finding, PlanStep
+from schemas.rows import NOTE, REBUILDABLE, ConfigTables, Finding, PlanStep
 from schemas.start_effect import ControlledStart, Election, StartEffect
 from store_io.answer import steps as steps_module
 from store_io.answer.answers import answer_of
 from store_io.wording.steps import advice_text, next_text
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter, varied
 from tests.support.texts.pages import Page
 
 HEALS = "a repair makes it with --heal"
@@ -39,42 +41,42 @@ SALVAGE = CATALOGUE["broker_drops_messages"].next
 REPAIR = advice_text(SALVAGE)
 
 
-def page_text(outcome: AuditOutcome) -> str:
+def page_text(outcome: Outcome) -> str:
     page = "".join(report_html(outcome, PageContext(store_words=WORDS, plan=PLAN)))
     return html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<main>")[2].replace("<wbr>", "")))
 
 
-def summary(outcome: AuditOutcome) -> str:
+def summary(outcome: Outcome) -> str:
     return summary_text(samples.RUN, [outcome], "/out", words=WORDS)
 
 
-def steps_of(outcome: AuditOutcome, to: str = "") -> list[ShownStep]:
+def steps_of(outcome: Outcome, to: str = "") -> list[ShownStep]:
     return shown_steps(outcome, WORDS, PLAN, to)
 
 
-def names_of(outcome: AuditOutcome) -> list[str]:
+def names_of(outcome: Outcome) -> list[str]:
     return [step.name for step in steps_of(outcome)]
 
 
-def texts_of(outcome: AuditOutcome, name: str) -> list[str]:
+def texts_of(outcome: Outcome, name: str) -> list[str]:
     return [step.text for step in steps_of(outcome) if step.name == name]
 
 
-def stuck() -> AuditOutcome:
+def stuck() -> Outcome:
     """The same store under a release that does not start."""
     outcome = hurt()
-    outcome.effect = StartEffect(None)
+    alter(outcome, effect=StartEffect(None))
     return outcome
 
 
-def hurt(code: str = "broker_drops_messages", **start: Any) -> AuditOutcome:
+def hurt(code: str = "broker_drops_messages", **start: Any) -> Outcome:
     """Of 18 messages a start loses 12."""
     outcome = samples.damaged()
-    outcome.steps = [*outcome.steps, PlanStep.whole("delete", "commitlog/x", "r")]
+    alter(outcome, steps=[*outcome.plan.steps, PlanStep.whole("delete", "commitlog/x", "r")])
     samples.start_changed(outcome, **start)
     if code == "broker_skips_messages":
-        outcome.repairs = samples.proposed()
-    outcome.findings.insert(0, Finding(code, "commitlog/x", severity="loss", count=12, next=SALVAGE))
+        alter(outcome, repairs=samples.proposed())
+    alter(outcome, findings=[Finding(code, "commitlog/x", severity="loss", count=12, next=SALVAGE), *outcome.found.findings])
     return outcome
 
 
@@ -94,7 +96,7 @@ def test_what_costs_nothing_comes_first_and_the_repair_with_what_it_gives_up_aft
 
 
 @pytest.mark.parametrize("outcome", samples.every_kind(), ids=lambda outcome: outcome.name.encode("ascii", "replace").decode())
-def test_terminal_page_and_result_list_the_same_steps_in_the_order_of_their_names(outcome: AuditOutcome) -> None:
+def test_terminal_page_and_result_list_the_same_steps_in_the_order_of_their_names(outcome: Outcome) -> None:
     steps, order = steps_of(outcome), [*StepName]
     assert [order.index(step.name) for step in steps] == sorted(order.index(step.name) for step in steps)
     assert first_name(outcome) == (steps[0].name if steps else "")
@@ -122,10 +124,18 @@ def _list_of(page: str) -> str:
 
 def test_a_list_of_many_steps_is_bounded_and_says_how_many_more_there_are() -> None:
     outcome = hurt()
-    outcome.findings += [
-        Finding("topic_not_in_table", "config/topics.json", severity="loss", next=Advice(Step.SET_LINE, (f"Set {number}",)))
-        for number in range(30)
-    ]
+    alter(
+        outcome,
+        findings=[
+            *outcome.found.findings,
+            *[
+                Finding(
+                    "topic_not_in_table", "config/topics.json", severity="loss", next=Advice(Step.SET_LINE, (f"Set {number}",))
+                )
+                for number in range(30)
+            ],
+        ],
+    )
     conditions = texts_of(outcome, StepName.CONDITION)
     assert len(conditions) == steps_module.MOST_STEPS + 1
     assert conditions[-1] == "And 22 more steps like these: findings.jsonl has all."
@@ -147,7 +157,7 @@ def test_a_step_that_another_one_begins_with_is_said_once_for_the_files_of_both(
     short, longer = CATALOGUE["message_lost"].next, CATALOGUE["commitlog_damaged"].next
     assert advice_text(longer).startswith(advice_text(short)) and longer != short
     for code, file, step in (("message_lost", "commitlog/a", short), ("commitlog_damaged", "commitlog/b", longer)):
-        outcome.findings.append(Finding(code, file, severity="loss", next=step))
+        alter(outcome, findings=[*outcome.found.findings, Finding(code, file, severity="loss", next=step)])
     (only,) = texts_of(outcome, StepName.OTHER)
     assert only == f"{advice_text(longer).rstrip('.')} (commitlog/00000000000000001024 and 2 more)."
 
@@ -155,7 +165,7 @@ def test_a_step_that_another_one_begins_with_is_said_once_for_the_files_of_both(
 def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_note() -> None:
     outcome, step = hurt(), CATALOGUE["live_copy"].next
     assert advice_text(step) not in page_text(outcome) and StepName.COPY not in names_of(outcome)
-    outcome.findings.insert(0, Finding("live_copy", "commitlog/x", severity="note", next=step))
+    alter(outcome, findings=[Finding("live_copy", "commitlog/x", severity="note", next=step), *outcome.found.findings])
     assert advice_text(step) in page_text(outcome).partition("Words used")[0]
     assert advice_text(step) in re.sub(r"\s+", " ", summary(outcome))
 
@@ -169,7 +179,7 @@ def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_not
     ],
     ids=["cut", "skipped", "refused"],
 )
-def test_the_summary_lists_the_steps_before_all_else_and_the_repair_as_one_of_them(outcome: AuditOutcome, sentence: str) -> None:
+def test_the_summary_lists_the_steps_before_all_else_and_the_repair_as_one_of_them(outcome: Outcome, sentence: str) -> None:
     outcome = replace(outcome, name="hurt")  # its folder's name, in a command
     lines = summary(outcome).splitlines()
     labels = [line[2:12].strip() for line in lines if line.startswith("  ") and line[2:12].strip()]
@@ -182,7 +192,7 @@ def test_the_summary_lists_the_steps_before_all_else_and_the_repair_as_one_of_th
 def test_the_repair_that_is_recommended_comes_first_with_its_options() -> None:
     outcome = replace(hurt(), name="hurt")  # its folder's name, in a command
     assert "--policy salvage\n" in summary(outcome) and f"  Repair     {ENTRY} repair " in summary(outcome)
-    outcome.repairs = samples.proposed(messages_after=19, healed=1, risk=1e-6, options=("--heal", "--fix-config"))
+    alter(outcome, repairs=samples.proposed(messages_after=19, healed=1, risk=1e-6, options=("--heal", "--fix-config")))
     text = re.sub(r"\s+", " ", summary(outcome))
     assert "--policy broker --heal --fix-config " in text
     healed = "--heal makes 1 damaged record whole (risk of a wrong change: 1 in 1,000,000)"
@@ -194,7 +204,7 @@ def test_what_a_repair_gives_up_is_said_in_numbers_and_in_the_result() -> None:
     outcome = hurt()
     steps = *samples.worked_out("broker").steps, RepairStep("correct_offsets", "config", kept={"positions": 4})
     left = (ConfigFile("config/topics.json", not_kept=(FormLeft("config/topics.json.bak", None, None, ("T",), 2),)),)
-    outcome.repairs = samples.proposed(given_up=3, steps=steps, config=left, options=("--fix-offsets",))
+    alter(outcome, repairs=samples.proposed(given_up=3, steps=steps, config=left, options=("--fix-offsets",)))
     (step,) = (step for step in steps_of(outcome) if step.name == StepName.REPAIR)
     assert step.gives_up == GivesUp(messages=3, offsets=4, entries=2)
     assert step.text.endswith(
@@ -206,14 +216,14 @@ def test_what_a_repair_gives_up_is_said_in_numbers_and_in_the_result() -> None:
 
 def test_where_no_repair_was_worked_out_rescue_does_it() -> None:
     outcome = replace(hurt(), name="hurt")
-    outcome.repairs = tuple(RepairProposal(policy, "too large", worked_out=False) for policy in ("broker", "salvage"))
+    alter(outcome, repairs=tuple(RepairProposal(policy, "too large", worked_out=False) for policy in ("broker", "salvage")))
     assert f"  Repair     {ENTRY} rescue {WORDS[0]} --release 4.9.8\n" in summary(outcome)
     assert "Work out a repair by each policy: rescue recommends the one that keeps more." in re.sub(r"\s+", " ", summary(outcome))
 
 
 def test_a_large_store_elsewhere_gets_a_rescue_that_names_a_folder_here() -> None:
     outcome = replace(hurt(), name="hurt")
-    outcome.repairs = tuple(RepairProposal(policy, "too large", worked_out=False) for policy in ("broker", "salvage"))
+    alter(outcome, repairs=tuple(RepairProposal(policy, "too large", worked_out=False) for policy in ("broker", "salvage")))
     text = summary_text(samples.RUN, [outcome], "/out", words=("s3://b/s", "--release", "4.9.8"))
     assert f"  Repair     {ENTRY} rescue s3://b/s --release 4.9.8 --to new\n" in text
 
@@ -231,15 +241,15 @@ def test_no_repair_is_shown_while_a_broker_holds_the_lock() -> None:
 def test_what_a_repair_heals_is_not_to_be_looked_at_again() -> None:
     outcome = replace(hurt(), name="hurt")
     step = CATALOGUE["commitlog_damaged"].next
-    outcome.findings = [Finding("commitlog_damaged", "commitlog/0", severity="loss", next=step, message="m")]
+    alter(outcome, findings=[Finding("commitlog_damaged", "commitlog/0", severity="loss", next=step, message="m")])
     assert HEALS in advice_text(step) and any(HEALS in said for said in texts_of(outcome, StepName.OTHER))
-    outcome.repairs = samples.proposed(19, messages_after=19, healed=1, options=("--heal",))
+    alter(outcome, repairs=samples.proposed(19, messages_after=19, healed=1, options=("--heal",)))
     assert not any(HEALS in said for said in texts_of(outcome, StepName.OTHER))
 
 
 def test_where_no_repair_goes_that_is_said() -> None:
     outcome = hurt()
-    outcome.repairs = tuple(RepairProposal(policy, "There is no end.") for policy in ("broker", "salvage"))
+    alter(outcome, repairs=tuple(RepairProposal(policy, "There is no end.") for policy in ("broker", "salvage")))
     for text in (page_text(outcome), summary(outcome)):
         told = re.sub(r"\s+", " ", text)
         assert "No repair goes: there is no end. The copy is as it was; look for another copy of this broker, and name" in told
@@ -250,7 +260,7 @@ def test_where_no_repair_goes_that_is_said() -> None:
 def test_where_a_repair_is_offered_its_own_steps_are_not_listed() -> None:
     outcome = hurt()
     row = Finding("queue_entry_missing", "consumequeue/t/0/0", severity="rebuildable", next=CATALOGUE["queue_entry_missing"].next)
-    outcome.findings.append(row)
+    alter(outcome, findings=[*outcome.found.findings, row])
     assert next_text(row.next) not in " ".join(summary(outcome).split())
 
 
@@ -262,7 +272,7 @@ def test_a_store_to_whose_place_no_repair_writes_has_the_step_without_a_command(
 def test_where_a_setting_stops_the_start_no_repair_is_offered() -> None:
     outcome = stuck()
     samples.with_refusal(outcome, Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting="combineCQPreferCQType=x"))
-    outcome.findings = [Finding("broker_refuses", "x", severity="loss", next=outcome.refusal.correct_line)]
+    alter(outcome, findings=[Finding("broker_refuses", "x", severity="loss", next=outcome.refusal.correct_line)])
     step = "Correct this line of broker.conf, the copy is not at fault: combineCQPreferCQType=x."
     assert texts_of(outcome, StepName.CHANGE) == [step] and names_of(outcome) == [StepName.CHANGE, StepName.START]
     assert "A repair removes the cause" not in page_text(outcome)
@@ -271,7 +281,7 @@ def test_where_a_setting_stops_the_start_no_repair_is_offered() -> None:
 def test_a_consistent_store_is_started() -> None:
     outcome = samples.clean()
     # Steps there are: what a start deletes and makes again by itself. They stay in plan.json.
-    outcome.steps = [*outcome.steps, PlanStep.whole("delete", "commitlog/x", "r")]
+    alter(outcome, steps=[*outcome.plan.steps, PlanStep.whole("delete", "commitlog/x", "r")])
     text = summary(outcome)
     assert "  Next       1. start: Start RocketMQ 5.3.3 on this copy: it loses nothing.\n" in text and "  Repair" not in text
     page = "".join(report_html(outcome, PageContext(store_words=WORDS, plan=PLAN)))
@@ -280,14 +290,14 @@ def test_a_consistent_store_is_started() -> None:
 
 
 def test_nothing_is_said_of_what_was_not_judged() -> None:
-    outcome = replace(samples.clean(), not_judged=["timers"])
+    outcome = varied(samples.clean(), not_judged=["timers"])
     said = "Start RocketMQ 5.3.3 on this copy: it loses nothing of what was judged."
     assert texts_of(outcome, StepName.START) == [said] and "loses nothing." not in summary(outcome).partition("Verdict")[0]
 
 
 def test_a_log_that_is_kept_elsewhere_is_copied_and_named() -> None:
-    outcome = replace(samples.not_audited(), config=ConfigTables({}, {}, {}, {}))
-    outcome.gaps = [Gap(Cause.LOG_ELSEWHERE, "commitlog", ("/data/log", ""))]
+    outcome = varied(samples.not_audited(), config=ConfigTables({}, {}, {}, {}))
+    alter(outcome, gaps=[Gap(Cause.LOG_ELSEWHERE, "commitlog", ("/data/log", ""))])
     (step,) = steps_of(outcome)
     said = "Copy /data/log from the broker's machine as well, and name that copy with --commitlog."
     assert (step.name, step.text, answer_of(outcome)) == (StepName.COPY, said, "copy_again")
@@ -295,7 +305,7 @@ def test_a_log_that_is_kept_elsewhere_is_copied_and_named() -> None:
 
 def test_what_a_copy_lacks_is_copied_again_before_anything_is_given_up() -> None:
     outcome = hurt()
-    outcome.not_whole = [NotWhole(Lack.QUEUES_LATER, "commitlog/00000000000000001024", messages=12)]
+    alter(outcome, signs=[NotWhole(Lack.QUEUES_LATER, "commitlog/00000000000000001024", messages=12)])
     assert names_of(outcome) == ["stop", "copy", "other", "repair", "start", "check"]
     copy = steps_of(outcome)[1]
     assert copy.command == "rsync -a rocketmq@BROKER:store/ /copies/hurt-again/" and copy.text.endswith(":")
@@ -309,18 +319,21 @@ def test_a_file_that_a_start_deletes_is_named_with_what_it_is() -> None:
         return {"file": f"commitlog/{number}", "size_bytes": 9, "messages": messages, "extents": extents, **more}
 
     outcome = hurt()
-    outcome.segments = [
-        segment(1, 0, "unwritten"),
-        segment(2, 12, "message", "unwritten"),
-        segment(3, 0, "damaged"),
-        segment(4, 1, "message"),
-        segment(5, 0, size_bytes=0),
-        segment(6, 0, problem="commitlog/6: cannot be read"),
-        segment(7, 0, "filler", "unwritten"),
-    ]
+    alter(
+        outcome,
+        segments=[
+            segment(1, 0, "unwritten"),
+            segment(2, 12, "message", "unwritten"),
+            segment(3, 0, "damaged"),
+            segment(4, 1, "message"),
+            segment(5, 0, size_bytes=0),
+            segment(6, 0, problem="commitlog/6: cannot be read"),
+            segment(7, 0, "filler", "unwritten"),
+        ],
+    )
     queues = ["consumequeue/T/0/0", "consumequeue/T/1/0"]
     others = ["index/20", "consumequeue_ext/T/0/0", "batchconsumequeue/B/0/0", "commitlog/odd", "odd"]
-    samples.start_changed(outcome, deleted_files=[*others, *queues, *(row["file"] for row in outcome.segments)])
+    samples.start_changed(outcome, deleted_files=[*others, *queues, *(row["file"] for row in outcome.rows.segments)])
     assert {d.words: d.files for d in deleted_files(outcome)} == {
         "2 segments with 13 valid messages": ["commitlog/2", "commitlog/4"],
         "1 segment with damaged bytes and no valid message": ["commitlog/3"],
@@ -352,23 +365,29 @@ def test_a_file_that_a_start_deletes_is_named_with_what_it_is() -> None:
         (hurt(), "Do not start this copy yet: a start cuts 12 valid messages after physical offset 1,124; by its files"),
     ],
 )
-def test_a_release_that_did_not_write_the_copy_makes_no_answer_but_a_warning(outcome: AuditOutcome, headline: str) -> None:
-    outcome.release_from, outcome.written_by = "default", "5.0.0 to 5.3.3"
+def test_a_release_that_did_not_write_the_copy_makes_no_answer_but_a_warning(outcome: Outcome, headline: str) -> None:
+    alter(outcome, release_from="default", written_by="5.0.0 to 5.3.3")
     for text in (page_text(outcome), summary(outcome)):
         told = re.sub(r"\s+", " ", text)
         assert f"{headline} RocketMQ 5.0.0 to 5.3.3 wrote it, and this verdict is for {outcome.release}" in told
         assert "Name the broker's own release with --release and audit again: by its files RocketMQ 5.0.0 to 5.3.3" in told
         assert "which is assumed" not in told
     assert judge(outcome).kind in ("unknown", "stop")
-    outcome.written_by = ""  # it can have written the copy, or nothing tells
+    alter(outcome, written_by="")  # it can have written the copy, or nothing tells
     assert judge(outcome).headline.endswith(f", if its release is {outcome.release}, which is assumed")
 
 
 def test_an_assumed_release_gets_no_repair_advice_beside_the_refusal_to_give_it() -> None:
     outcome = hurt()
-    outcome.release_from = "default"
+    alter(outcome, release_from="default")
     step = CATALOGUE["queue_entry_missing"].next
-    outcome.findings.append(Finding("queue_entry_missing", "consumequeue/T/0/0", severity="rebuildable", next=step))
+    alter(
+        outcome,
+        findings=[
+            *outcome.found.findings,
+            Finding("queue_entry_missing", "consumequeue/T/0/0", severity="rebuildable", next=step),
+        ],
+    )
     for text in (page_text(outcome), summary(outcome)):
         advice = re.sub(r"\s+", " ", text)
         assert "no repair command is shown for an assumed one" in advice
@@ -428,20 +447,27 @@ def test_a_copy_is_told_which_tables_to_take_before_it_becomes_master(
     names = {"own": outcome.name, "b": "b", "c": "c"}
     entries = TableEntry("T"), TableEntry("U")
     stores = [[names[name] for name in row.split("<")] for row in rows]
-    outcome.replicas = Group(
-        "g",
-        outcome.name,
-        outcome.replicas.why,
-        copies=tuple(GroupCopy(name, start=0, end=900, messages=9) for name in names.values()),
-        pairs=(Pair(outcome.name, "b", Relation(relation), same_until=900),),
-        config=tuple(TableAhead(store, holder, *table, lacks=2, entries=entries) for store, holder in stores),
+    alter(
+        outcome,
+        replicas=Group(
+            "g",
+            outcome.name,
+            outcome.replicas.why,
+            copies=tuple(GroupCopy(name, start=0, end=900, messages=9) for name in names.values()),
+            pairs=(Pair(outcome.name, "b", Relation(relation), same_until=900),),
+            config=tuple(TableAhead(store, holder, *table, lacks=2, entries=entries) for store, holder in stores),
+        ),
     )
     for text in (page_text(outcome), summary(outcome)):
         shown = re.sub(r"\s+", " ", text)
         assert "Safe to start" in shown and told in shown and (TAKE in shown or "put together" in shown) == bool(told)
-    outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
-    outcome.findings.append(
-        Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=Advice(Step.REBUILD_QUEUE))
+    alter(outcome, exit_code=10, counts={"rebuildable": 1})
+    alter(
+        outcome,
+        findings=[
+            *outcome.found.findings,
+            Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=Advice(Step.REBUILD_QUEUE)),
+        ],
     )
     assert texts_of(outcome, StepName.OTHER) == [*filter(None, [step for step in [told] if step.endswith(".")])] or told
     assert told in re.sub(r"\s+", " ", page_text(outcome))
@@ -449,9 +475,15 @@ def test_a_copy_is_told_which_tables_to_take_before_it_becomes_master(
 
 def test_missing_messages_are_not_called_damaged_ones() -> None:
     outcome = samples.clean()
-    outcome.findings.append(Finding("segment_missing", "commitlog/x", severity="loss", count=323, next=Advice(Step.SEEK_SEGMENT)))
-    outcome.counts = {"loss": 1}
-    outcome.exit_code = 20
+    alter(
+        outcome,
+        findings=[
+            *outcome.found.findings,
+            Finding("segment_missing", "commitlog/x", severity="loss", count=323, next=Advice(Step.SEEK_SEGMENT)),
+        ],
+    )
+    alter(outcome, counts={"loss": 1})
+    alter(outcome, exit_code=20)
     for text in (page_text(outcome), summary(outcome)):
         assert "Messages are missing from this copy already; a start loses none of the others" in text
 
@@ -459,23 +491,29 @@ def test_missing_messages_are_not_called_damaged_ones() -> None:
 def test_what_a_start_mends_needs_no_repair_and_what_it_leaves_does() -> None:
     """Never two statements: repair, and start it."""
     outcome = hurt()
-    outcome.loss, outcome.log_end = LossOfStart(), 2048
-    outcome.findings = [Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=STARTS_DISPATCH)]
-    outcome.counts = {"rebuildable": 1}
+    alter(outcome, loss=LossOfStart(), log_end=2048)
+    alter(outcome, findings=[Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=STARTS_DISPATCH)])
+    alter(outcome, counts={"rebuildable": 1})
     assert judge(outcome).headline.startswith("A start loses no message and mends what differs: ")
     assert names_of(outcome) == ["start", "check"] and f"{ENTRY} repair" not in summary(outcome)
     for text in (" ".join(summary(outcome).split()), " ".join(page_text(outcome).split())):
         assert "Start RocketMQ 4.9.8 on this copy: it loses no message that the copy holds, and mends what differs." in text
         assert "commitLogMaxOffset of mqadmin brokerStatus is no less than 1124" in text
-    outcome.findings.append(replace(outcome.findings[0], code="queue_entry_wrong", next=CATALOGUE["queue_entry_wrong"].next))
-    outcome.counts = {"rebuildable": 2}
+    alter(
+        outcome,
+        findings=[
+            *outcome.found.findings,
+            replace(outcome.found.findings[0], code="queue_entry_wrong", next=CATALOGUE["queue_entry_wrong"].next),
+        ],
+    )
+    alter(outcome, counts={"rebuildable": 2})
     assert names_of(outcome) == ["repair", "start", "check"]
     assert texts_of(outcome, "start") == ["Start RocketMQ 4.9.8 on the repaired store, never on this copy."]
 
 
 def test_what_a_repair_leaves_as_it_is_is_said_by_text_and_page() -> None:
     outcome = hurt()
-    outcome.repairs = samples.proposed(risk_left=1.0, config_left="config/topics.json cannot be read")
+    alter(outcome, repairs=samples.proposed(risk_left=1.0, config_left="config/topics.json cannot be read"))
     for text in (summary(outcome), page_text(outcome)):
         said = re.sub(r"\s+", " ", text)
         assert "stay as they are (risks of 1 in 1 in all, not below 1 in 10,000): decide on repair --heal yourself" in said
@@ -484,24 +522,33 @@ def test_what_a_repair_leaves_as_it_is_is_said_by_text_and_page() -> None:
 
 def test_a_donor_is_no_step_for_a_copy_that_holds_no_message() -> None:
     outcome = samples.emptied()
-    outcome.findings += [
-        Finding(code, "commitlog/a", severity="loss", next=CATALOGUE[code].next)
-        for code in ("message_lost", "commitlog_damaged", "segment_missing")
-    ]
+    alter(
+        outcome,
+        findings=[
+            *outcome.found.findings,
+            *[
+                Finding(code, "commitlog/a", severity="loss", next=CATALOGUE[code].next)
+                for code in ("message_lost", "commitlog_damaged", "segment_missing")
+            ],
+        ],
+    )
     texts = [step.text for step in steps_of(outcome)]
-    assert next_text(outcome.findings[0].next) in texts and not any("--donor" in text for text in texts)
+    assert next_text(outcome.found.findings[0].next) in texts and not any("--donor" in text for text in texts)
     assert StepName.REPAIR not in names_of(outcome) and StepName.START not in names_of(outcome)
 
 
 @pytest.mark.parametrize(("options", "named"), [([], False), (["--fix-config"], True)])
 def test_fix_config_is_no_step_where_no_repair_asks_for_it(options: list[str], named: bool) -> None:
     outcome = samples.clean()
-    outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
-    outcome.findings = [
-        Finding("config_table_lost", "config/consumerOffset.json", severity="rebuildable", next=Advice(Step.RESTORE_OR_FIX))
-    ]
+    alter(outcome, exit_code=10, counts={"rebuildable": 1})
+    alter(
+        outcome,
+        findings=[
+            Finding("config_table_lost", "config/consumerOffset.json", severity="rebuildable", next=Advice(Step.RESTORE_OR_FIX))
+        ],
+    )
     copied = samples.worked_out("broker").steps[:1]
-    outcome.repairs = samples.proposed(options=options, **({} if named else {"steps": copied}))
+    alter(outcome, repairs=samples.proposed(options=options, **({} if named else {"steps": copied})))
     (step,) = (said for said in texts_of(outcome, StepName.OTHER) if said.startswith("Restore it from a backup"))
     assert ("--fix-config" in step) == named and (StepName.REPAIR in names_of(outcome)) == named
 

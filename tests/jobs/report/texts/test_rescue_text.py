@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from jobs.report.texts.rescue_text import audit_text, choice_text, ways_text
 from schemas.advice import Advice, Step
+from schemas.outcome import Outcome
 from schemas.repair import GivenUp, LeftMessages
-from schemas.rows import AuditOutcome, Comparison, Finding, Row, Start
+from schemas.rows import Comparison, Finding, Row, Start
 from store_io.repair.repair_work import RepairOutcome
 from store_io.repair.ways import Way
 from tests.support.handmade import samples
 from tests.support.handmade.handed import report
+from tests.support.handmade.outcome_fields import alter, varied
 from tests.support.handmade.samples import worked_out
 
 
@@ -21,12 +23,12 @@ def start(release: str, lost: int, **more: object) -> Start:
 
 def test_another_release_that_would_lose_less_is_named() -> None:
     outcome = samples.damaged()
-    outcome.comparison = Comparison((start("4.9.8", 12), start("5.4.0", 3)), least=("5.4.0",))
+    alter(outcome, comparison=Comparison((start("4.9.8", 12), start("5.4.0", 3)), least=("5.4.0",)))
     said = audit_text(outcome)
     assert "RocketMQ 5.4.0 loses least: 3 messages." in said
     assert "A start of RocketMQ 4.9.8 as the copy is: 12 messages lost." in said
     assert "\x1b" not in said and "\u202e" not in said
-    outcome.comparison = Comparison((start("4.9.8", 3), start("5.4.0", 3)), least=("4.9.8", "5.4.0"))
+    alter(outcome, comparison=Comparison((start("4.9.8", 3), start("5.4.0", 3)), least=("4.9.8", "5.4.0")))
     assert "Compared" not in audit_text(outcome)
 
 
@@ -43,8 +45,8 @@ def test_the_ways_stand_beside_a_plain_start() -> None:
     assert "does not start" in said and "does not go: there is no end" in said
 
 
-def reason(outcome: AuditOutcome, broker: Row, salvage: Row) -> str:
-    outcome.repairs = worked_out("broker", **broker), worked_out("salvage", **salvage)
+def reason(outcome: Outcome, broker: Row, salvage: Row) -> str:
+    alter(outcome, repairs=(worked_out("broker", **broker), worked_out("salvage", **salvage)))
     line, *_ = choice_text(outcome, "", "/new.rescue", False).splitlines()
     return line.removeprefix("  Reason     ")
 
@@ -61,11 +63,11 @@ def test_the_reason_says_what_decides_between_the_policies() -> None:
 
 
 def test_the_reason_names_a_setting_and_not_damage_where_there_is_none() -> None:
-    outcome = replace(samples.damaged(), damaged_extents=0)
+    outcome = varied(samples.damaged(), damaged_extents=0)
     found = Finding("broker_drops_messages", "commitlog/0", severity="loss", actual="dup_info")
-    outcome.findings = [found]
+    alter(outcome, findings=[found])
     more = "it keeps 7 more of the messages"
     assert reason(outcome, {"messages_after": 11}, {}) == more  # the record may be damaged
-    outcome.findings = [replace(found, next=Advice(Step.SWITCH_OFF, ("duplicationEnable",)))]
+    alter(outcome, findings=[replace(found, next=Advice(Step.SWITCH_OFF, ("duplicationEnable",)))])
     with_setting = f"{more}: those that a start with duplicationEnable=true cuts"
     assert reason(outcome, {"messages_after": 11}, {}) == with_setting

@@ -9,10 +9,12 @@ import pytest
 from jobs.report.texts.run_words import assumed_words, exit_words, kinds_text, store_title, title_of
 from jobs.report.texts.summary_text import summary_text
 from schemas.finding_codes import Code
+from schemas.outcome import Outcome
 from schemas.replicas import Group, GroupCopy, Lacked, Pair, Relation
-from schemas.rows import REBUILDABLE, AuditOutcome, Finding
+from schemas.rows import REBUILDABLE, Finding
 from schemas.start_effect import BrokerIdentity, ControlledStart, Setting
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter, varied
 from tests.support.texts.pages import index_of, page_of
 
 
@@ -23,14 +25,14 @@ def test_code_20_says_whether_messages_or_the_start_are_concerned() -> None:
     assert exit_words(10, [samples.damaged()]) == "derived data differ"
 
 
-def behind(*codes: str, diverged: bool = False) -> AuditOutcome:
+def behind(*codes: str, diverged: bool = False) -> Outcome:
     """A copy with findings of these codes, whose group holds a message that it lacks."""
     relation = Relation.DIVERGED if diverged else Relation.BEHIND
     copies = GroupCopy("a", start=0, lacks=1), GroupCopy("b", start=0)
     group = Group("g", "b", copies=copies, pairs=(Pair("a", "b", relation),), lacks=(Lacked("a", "b", 1),))
     found = [Finding(Code(code), "commitlog", severity=REBUILDABLE) for code in codes]
     counts = {REBUILDABLE: len(found)}
-    return replace(samples.clean(), name="a", exit_code=10, findings=found, counts=counts, replicas=group)
+    return varied(samples.clean(), name="a", exit_code=10, findings=found, counts=counts, replicas=group)
 
 
 def test_what_only_another_copy_has_is_not_said_to_differ_here() -> None:
@@ -42,7 +44,7 @@ def test_what_only_another_copy_has_is_not_said_to_differ_here() -> None:
 
 
 def test_what_is_assumed_is_counted_by_store() -> None:
-    named, unnamed = samples.clean(), replace(samples.clean(), release_from="default")
+    named, unnamed = samples.clean(), varied(samples.clean(), release_from="default")
     assert assumed_words([named]) == ""
     assert assumed_words([named, unnamed]).startswith("for 1 of 2 stores no release was named: 5.3.3 is assumed")
 
@@ -75,7 +77,7 @@ def test_a_brokers_name_cannot_look_like_another_store() -> None:
 
 def test_the_pages_say_it_and_link_to_the_folder() -> None:
     outcome = replace(samples.clean(), name="store", replica_group="g")
-    outcome.settings = {"brokerName": Setting(samples.HOSTILE.replace("(1)", ""), "broker.conf")}
+    alter(outcome, settings={"brokerName": Setting(samples.HOSTILE.replace("(1)", ""), "broker.conf")})
     page, index = page_of(outcome), index_of([outcome, replace(outcome, name="store-2")])
     assert page.text.startswith(f"{title_of(outcome)}: RocketMQ store audit") and page.problems() == []
     assert "\\u202e" in title_of(outcome) and title_of(outcome).endswith(" (store)")
@@ -85,7 +87,7 @@ def test_the_pages_say_it_and_link_to_the_folder() -> None:
 
 def test_the_summary_says_it() -> None:
     outcome = replace(samples.clean(), name="store")
-    outcome.settings = {"brokerName": Setting("cart\x1b[31m", "broker.conf")}
+    alter(outcome, settings={"brokerName": Setting("cart\x1b[31m", "broker.conf")})
     assert summary_text(samples.RUN, [outcome], "/out").startswith("cart\\x1b[31m (store): ")
     fleet = summary_text(samples.RUN, [outcome, replace(outcome, name="store-2")], "/out")
     assert "cart\\x1b[31m (store)    5.3.3" in fleet and "cart\\x1b[31m (store-2)  5.3.3" in fleet
@@ -96,5 +98,5 @@ def test_the_controller_knows_its_name_too() -> None:
     controller = ControlledStart(-1, (), identity=BrokerIdentity("c", "broker-c", 1, False))
     samples.start_changed(outcome, controller=controller)
     assert title_of(outcome) == "broker-c (store)"
-    outcome.settings = {"brokerName": Setting("broker-a", "broker.conf")}
+    alter(outcome, settings={"brokerName": Setting("broker-a", "broker.conf")})
     assert title_of(outcome) == "broker-a (store)"

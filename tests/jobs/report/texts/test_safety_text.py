@@ -15,9 +15,11 @@ from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Refusal, RefusalKind
 from schemas.answer import StepName
 from schemas.first_day import FirstDay, Retention, StartMoment, TimersOfDay
-from schemas.rows import AuditOutcome, ConfigTables, PlanStep
+from schemas.outcome import Outcome
+from schemas.rows import ConfigTables, PlanStep
 from schemas.start_effect import ConfigLoad
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter, varied
 from tests.support.texts.pages import page_of
 
 
@@ -54,7 +56,7 @@ def test_the_answer(make: Any, kind: str, headline: str) -> None:
 )
 def test_what_the_broker_does_by_itself_is_named_with_its_moment(kept: Any, timers: Any, first: str) -> None:
     outcome = samples.clean()
-    outcome.first_day = FirstDay(StartMoment(1_795_879_455_000), kept, timers)
+    alter(outcome, first_day=FirstDay(StartMoment(1_795_879_455_000), kept, timers))
     headline = judge(outcome).headline
     if not first:
         assert headline == "Safe to start"
@@ -66,7 +68,7 @@ def test_what_the_broker_does_by_itself_is_named_with_its_moment(kept: Any, time
 
 def test_a_damaged_store_that_was_not_wholly_read_is_not_safe() -> None:
     outcome = samples.damaged()
-    outcome.effect, outcome.incomplete = None, ["commitlog/0: cannot be read"]
+    alter(outcome, effect=None, incomplete=["commitlog/0: cannot be read"])
     assert judge(outcome).kind == "stop"
     assert "cannot be read" in page_of(outcome).text
 
@@ -78,7 +80,7 @@ def test_what_is_gone_is_never_called_safe() -> None:
     assert new.headline == "This copy holds no message, and nothing in it shows that it ever held one"
     assert (gone.kind, less.kind, new.kind) == ("gone", "gone", "empty")
     known = samples.emptied()
-    known.furthest = None
+    alter(known, furthest=None)
     assert judge(known).headline == "Nothing to lose is left here; there were messages once"
     broken = samples.shrunk()  # what a start would cut, or a release that refuses, is told first
     samples.with_refusal(broken, Refusal(RefusalKind.FILE_NAME, "commitlog/x"))
@@ -88,13 +90,13 @@ def test_what_is_gone_is_never_called_safe() -> None:
         page = "".join(index_html(samples.RUN, [outcome])).lower()
         assert "safe to start" not in text and "is safe to start" not in page
     acting = samples.emptied()
-    acting.segment_count = 1
-    acting.steps = [PlanStep.whole("rebuild", "checkpoint", "")]
+    alter(acting, segment_count=1)
+    alter(acting, steps=[PlanStep.whole("rebuild", "checkpoint", "")])
     text = summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
     assert f"{ENTRY} repair" not in text and "Do not start this copy: a start deletes queues and index files" in " ".join(
         text.split()
     )
-    acting.queues, acting.index_files = [], []
+    alter(acting, queues=[], index_files=[])
     assert "a start deletes" not in " ".join(summary_text(samples.RUN, [acting], "out").split())
 
 
@@ -123,10 +125,10 @@ def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bo
     assert line.endswith("lacks 300 messages of its group")
 
 
-def without_config(outcome: AuditOutcome) -> AuditOutcome:
+def without_config(outcome: Outcome) -> Outcome:
     assert outcome.effect is not None
     effect = replace(outcome.effect, config=ConfigLoad("", None, {"topics.json": None}, 0, 0, 0))
-    return replace(outcome, effect=effect, config=ConfigTables({}, {}, {}, {}, absent="config/"))
+    return varied(outcome, effect=effect, config=ConfigTables({}, {}, {}, {}, absent="config/"))
 
 
 def test_a_copy_without_config_is_not_simply_safe() -> None:
@@ -134,9 +136,9 @@ def test_a_copy_without_config_is_not_simply_safe() -> None:
     answer = judge(outcome)
     assert answer.headline.startswith("Safe to start once config/ is there")
     assert "config/ is not in this copy: by this copy alone a start knows no topics, groups and offsets." in answer.why
-    topics = judge(replace(outcome, config=ConfigTables({}, {}, {}, {}, absent="config/topics.json")))
+    topics = judge(varied(outcome, config=ConfigTables({}, {}, {}, {}, absent="config/topics.json")))
     assert topics.headline.startswith("Safe to start once config/topics.json is there") and topics.why[-1].endswith("no topics.")
-    sound = judge(replace(outcome, config=ConfigTables({}, {}, {}, {})))
+    sound = judge(varied(outcome, config=ConfigTables({}, {}, {}, {})))
     assert sound.headline.startswith("Safe to start") and "is there" not in sound.headline
 
 
@@ -164,7 +166,7 @@ def test_a_start_under_a_condition_names_it_wherever_it_is_judged() -> None:
 
 
 def test_settings_that_harm_what_the_broker_writes_later_are_named_beside_a_safe_start() -> None:
-    outcome = replace(samples.clean(), unsafe_settings=["Set x=false: as it is, each start cuts all that came later"])
+    outcome = varied(samples.clean(), unsafe_settings=["Set x=false: as it is, each start cuts all that came later"])
     answer = judge(outcome)
     assert answer.kind == "safe" and "but change broker.conf before new messages come" in answer.headline
     text = " ".join(summary_text(samples.RUN, [outcome], "out").split())

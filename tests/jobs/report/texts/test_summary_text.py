@@ -19,6 +19,7 @@ from jobs.report.texts.summary_text import summary_text
 from jobs.runtime import output
 from schemas.rows import Finding
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter, varied
 from tests.support.texts.golden import check
 
 
@@ -31,12 +32,12 @@ def test_summary_of_one_store(make: Any, colour: bool) -> None:
 
 def test_findings_that_one_damaged_range_makes_are_told_as_one_range() -> None:
     outcome = samples.damaged()
-    first = next(f for f in outcome.findings if f.code == "commitlog_damaged")
-    outcome = replace(outcome, findings=[first, replace(first, start=first.end, end=(first.end or 0) + 9)], damaged_extents=1)
+    first = next(f for f in outcome.found.findings if f.code == "commitlog_damaged")
+    outcome = varied(outcome, findings=[first, replace(first, start=first.end, end=(first.end or 0) + 9)], damaged_extents=1)
     told = "no valid message, filler or unwritten space, in 1 damaged range"
     text = " ".join(summary_text(samples.RUN, [outcome], "out").split())
     assert "2 commitlog_damaged: bytes that are " + told in text and told in "".join(report_html(outcome))
-    assert ", in " not in meaning_of(replace(outcome, damaged_extents=2), "commitlog_damaged")
+    assert ", in " not in meaning_of(varied(outcome, damaged_extents=2), "commitlog_damaged")
 
 
 def test_summary_of_a_fleet() -> None:
@@ -56,8 +57,8 @@ def test_a_large_fleet_is_told_in_few_lines_the_dangerous_ones_first() -> None:
 
 
 def test_notes_are_named_by_kind_where_they_are_counted() -> None:
-    few = replace(samples.clean(), counts={"note": 3})
-    few.findings = [Finding(code, "f", severity="note") for code in ("store_host_odd", "odd_header", "store_host_odd")]
+    few = varied(samples.clean(), counts={"note": 3})
+    alter(few, findings=[Finding(code, "f", severity="note") for code in ("store_host_odd", "odd_header", "store_host_odd")])
     told = "3 notes: store_host_odd 2, odd_header 1"
     assert f"  Differs    {told}" in summary_text(samples.RUN, [few], "/out").splitlines()
     fleet = [few, samples.refused()]
@@ -65,7 +66,7 @@ def test_notes_are_named_by_kind_where_they_are_counted() -> None:
     pages = ["".join(index_html(samples.RUN, fleet)), "".join(report_html(few))]
     assert f'<span class="where">{told}</span>' in pages[0] and "1 loss, 1 rebuildable, 3 notes: store_host_odd 2" in pages[0]
     assert ">3 notes</span>: store_host_odd 2, odd_header 1" in pages[1]
-    many = replace(few, counts={"note": 8}, findings=[Finding(f"n{i}", "f", severity="note") for i in range(8)])
+    many = varied(few, counts={"note": 8}, findings=[Finding(f"n{i}", "f", severity="note") for i in range(8)])
     assert "  Differs    8 notes: n0 1, n1 1, n2 1 and 5 more kinds" in summary_text(samples.RUN, [many], "/out").splitlines()
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schemas.rows import AuditOutcome, Start
+from schemas.outcome import Outcome
+from schemas.rows import Start
 from store_io.audit.compared.comparison import answer_of, comparison, least_loss, older_than_its_writer
 from store_io.audit.compared.variants import Variant
 from store_io.model.written_by import WrittenBy
 from store_io.outcome.plan_writer import audit_plan
 from tests.support.handmade import samples
+from tests.support.handmade.outcome_fields import alter
 
 ROW = Start("5.3.3", True, 20, True, starts=True, truncate_at=100, lost_messages=3, lost_bytes=30, deleted_files=1, timers_lost=0)
 
@@ -40,9 +42,9 @@ def test_settings_that_change_nothing_are_only_named() -> None:
 
 
 def test_a_row_of_an_outcome() -> None:
-    outcome: AuditOutcome = samples.damaged()
+    outcome: Outcome = samples.damaged()
     answer = answer_of(outcome, Variant(outcome.release))
     assert answer.start.lost_messages == audit_plan(outcome)["broker"]["lost"]["messages"] and answer.start.starts
-    outcome.effect = None
+    alter(outcome, effect=None)
     row = answer_of(outcome, Variant(outcome.release)).start
     assert (row.known, row.starts, row.lost_messages) == (False, None, None) and row.why

@@ -53,10 +53,10 @@ def test_what_every_broker_has_is_no_table_of_this_broker(tmp_path: Path) -> Non
     outcome = product.audit(store.root, "5.3.3", store.broker_conf).outcome
     assert (
         outcome.exit_code == 0
-        and audit_plan(outcome)["broker"]["config"]["topics"] == len(list(outcome.config.listed_topics)) > 0
+        and audit_plan(outcome)["broker"]["config"]["topics"] == len(list(outcome.holds.config.listed_topics)) > 0
     )
     assert outcome.verdict.endswith("A start knows no topics, groups and offsets: config/ is not in this copy")
-    assert not [*outcome.config.own_topics, *outcome.config.own_groups]
+    assert not [*outcome.holds.config.own_topics, *outcome.holds.config.own_groups]
     empty_databases(store.root, "topics", "subscriptionGroups", "consumerOffsets")
     assert "is not in this copy" not in product.audit(store.root, "5.3.3", store.broker_conf).outcome.verdict
 

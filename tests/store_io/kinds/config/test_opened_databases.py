@@ -10,7 +10,7 @@ import pytest
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.safety_text import judge
 from schemas.advice import Step
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers.product import audit
 from tests.support.stores.builders import Message, StoreBuilder
@@ -40,7 +40,7 @@ def root(tmp_path: Path) -> Path:
     return store.root
 
 
-def outcome_of(root: Path, conf: str, release: str = "5.3.3") -> AuditOutcome:
+def outcome_of(root: Path, conf: str, release: str = "5.3.3") -> Outcome:
     return audit(root, release, (root.parent / "conf").read_text() + conf).outcome
 
 
@@ -54,8 +54,8 @@ def damage_manifest(folder: Path) -> None:
 def test_sound_databases_are_no_reason_against_a_start(root: Path, conf: str, release: str) -> None:
     outcome = outcome_of(root, conf, release)
     assert audit_plan(outcome)["broker"]["starts"]
-    assert not {"opened_database_damaged", "opened_database_gone"} & {f.code for f in outcome.findings}
-    assert not {"file_unrecognised"} & {f.code for f in outcome.findings}
+    assert not {"opened_database_damaged", "opened_database_gone"} & {f.code for f in outcome.found.findings}
+    assert not {"file_unrecognised"} & {f.code for f in outcome.found.findings}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -64,7 +64,7 @@ def test_a_database_that_does_not_open_ends_the_broker_that_opens_it(root: Path,
     refused = outcome_of(root, ALL_ON)
     assert refused.exit_code == 20 and not audit_plan(refused)["broker"]["starts"]
     assert audit_plan(refused)["broker"]["refusal"].startswith(f"{folder}/MANIFEST-")
-    (finding,) = (f for f in refused.findings if f.code == "broker_refuses")
+    (finding,) = (f for f in refused.found.findings if f.code == "broker_refuses")
     assert (
         finding.next is not None
         and finding.next[0] == Step.NO_DATABASE_REPAIR
@@ -73,7 +73,7 @@ def test_a_database_that_does_not_open_ends_the_broker_that_opens_it(root: Path,
     )
     unused = outcome_of(root, "".join(line for line in ALL_ON.splitlines(True) if not line.startswith(_key(folder))))
     assert audit_plan(unused)["broker"]["starts"] and unused.exit_code == 0
-    assert [f.severity for f in unused.findings if f.code == "opened_database_damaged"] == ["note"]
+    assert [f.severity for f in unused.found.findings if f.code == "opened_database_damaged"] == ["note"]
 
 
 def _key(folder: str) -> str:
@@ -101,7 +101,7 @@ def test_bad_bytes_among_the_entries_are_found_and_stop_no_start(root: Path) -> 
     table.write_bytes(bytes([table.read_bytes()[0] ^ 0xFF]) + table.read_bytes()[1:])
     outcome = outcome_of(root, ALL_ON)
     assert outcome.exit_code == 10 and audit_plan(outcome)["broker"]["starts"]
-    (finding,) = (f for f in outcome.findings if f.code == "opened_database_damaged")
+    (finding,) = (f for f in outcome.found.findings if f.code == "opened_database_damaged")
     assert finding.file == f"kvStore/{table.name}" and "0 could be read" in finding.message
 
 
@@ -123,7 +123,7 @@ def test_one_that_is_gone_is_named_by_the_verdict(root: Path, folder: str) -> No
 
 def test_entries_that_the_settings_do_not_use_are_counted(root: Path) -> None:
     outcome = outcome_of(root, "")
-    unused = {f.file: f.message for f in outcome.findings if f.code == "opened_database_unused"}
+    unused = {f.file: f.message for f in outcome.found.findings if f.code == "opened_database_unused"}
     assert outcome.exit_code == 0 and unused.keys() == set(FOLDERS)
     assert "holds 2 messages that consumers popped" in unused["kvStore"] and POP.strip() in unused["kvStore"]
 

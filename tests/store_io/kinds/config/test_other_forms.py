@@ -162,7 +162,7 @@ def test_what_another_setting_would_read(reads: str, there: str, setting: str, o
     answer = judge(audit.outcome)
     assert answer.kind == Safety.STOP and "without 2 topics, 1 group and 1 offset" in answer.headline
     assert "begin without 2 topics, 1 group and 1 offset" in audit.outcome.verdict
-    assert not any(name.startswith("config/") and "." not in name for name in audit.outcome.not_judged)
+    assert not any(name.startswith("config/") and "." not in name for name in audit.outcome.covered.not_judged)
     sound, conf = store(tmp_path / "sound", reads, {reads: Tables()})
     assert not audited(sound, conf).above_note
 
@@ -360,7 +360,7 @@ def test_a_failed_read_of_a_database_that_no_setting_uses_is_named(files: dict[s
         with failing_reads(folder, fail_at) as failing:
             outcome = audited(made, conf).outcome
         assert failing.failed[0]
-        assert outcome.findings == whole.findings if outcome.complete else "consumerOffsets" in outcome.incomplete[0]
+        assert outcome.found.findings == whole.findings if outcome.complete else "consumerOffsets" in outcome.incomplete[0]
 
 
 # ---- every pair of forms of the offsets: the same keys, so that nothing but their values shows which is newer ---------------

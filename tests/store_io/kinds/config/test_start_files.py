@@ -9,7 +9,7 @@ import pytest
 
 from jobs.report.texts.safety_text import judge
 from schemas.advice import Advice, Overwritten, Refusal, RefusalKind, Step
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.broker.releases import Setting, broker_rules
 from store_io.kinds.config.config_reader import read_config
 from store_io.kinds.config.start_files import refusal_step, start_files
@@ -19,6 +19,7 @@ from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from store_io.wording.refusals import refusal_sentence
 from tests.support.answers.product import audit
+from tests.support.handmade.outcome_fields import varied
 from tests.support.stores.builders import Message, StoreBuilder
 
 GROUPS = b'{"dataVersion":{"counter":4},"subscriptionGroupTable":{"G":{"groupName":"G"}}}'
@@ -28,7 +29,7 @@ OWN_TOPICS = TOPICS.replace(b'"T"', b'"TopicA"')  # of the message that the stor
 ODD = b'{"subscriptionGroupTable":{"G":{"groupName":"G",},}}'  # which the releases' parsers take, though no broker writes it
 
 
-def outcome_of(tmp_path: Path, files: dict[str, bytes], release: str = "5.3.3", conf: str = "") -> AuditOutcome:
+def outcome_of(tmp_path: Path, files: dict[str, bytes], release: str = "5.3.3", conf: str = "") -> Outcome:
     builder = StoreBuilder(release)
     builder.put(Message(body=b"x"))
     store = builder.write(tmp_path / "store")
@@ -49,7 +50,7 @@ def test_a_broker_ends_over_a_file_and_a_bak_that_cannot_be_parsed(
     outcome = outcome_of(tmp_path, {path: content, path + ".bak": TORN}, release)
     assert outcome.exit_code == 20 and not audit_plan(outcome)["broker"]["starts"]
     assert audit_plan(outcome)["broker"]["refusal"].startswith(f"{path}: ")
-    (refused,) = (f for f in outcome.findings if f.code == "broker_refuses")
+    (refused,) = (f for f in outcome.found.findings if f.code == "broker_refuses")
     assert refused.file == path and refused.next is not None and refused.next.step == Step.RESTORE_REFUSED
 
 
@@ -120,7 +121,7 @@ def test_with_tables_in_a_database_the_file_itself_must_be_sound(tmp_path: Path,
 @pytest.mark.parametrize(("release", "all_tables"), [("5.3.3", False), ("5.3.4", True), ("5.4.0", True)])
 def test_which_tables_a_refused_start_writes_over(tmp_path: Path, release: str, all_tables: bool) -> None:
     files = {f"config/subscriptionGroup.json{suffix}": TORN for suffix in ("", ".bak")}
-    (refused,) = (f for f in outcome_of(tmp_path / "s", files, release).findings if f.code == "broker_refuses")
+    (refused,) = (f for f in outcome_of(tmp_path / "s", files, release).found.findings if f.code == "broker_refuses")
     assert refused.next == Advice(Step.RESTORE_REFUSED, (Overwritten.ALL_TABLES if all_tables else Overwritten.FILTERS,))
 
 
@@ -131,7 +132,7 @@ def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path
     assert audit_plan(lost)["broker"]["refusal"] == str(
         refusal_sentence(Refusal(RefusalKind.TOPIC_NOT_NAMED, "batchconsumequeue/B"))
     )
-    (refused,) = (f for f in lost.findings if f.code == "broker_refuses")
+    (refused,) = (f for f in lost.found.findings if f.code == "broker_refuses")
     assert refused.next == Advice(Step.RESTORE_TOPICS)
     plain = b'{"topicConfigTable":{"B":{"topicName":"B"}}}'
     other = outcome_of(tmp_path / "plain", {**queue, "config/topics.json": plain}, conf=conf)
@@ -149,7 +150,7 @@ def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
     }
     outcome = outcome_of(tmp_path, files)
     names = ["config/consumerFilter.json", "config/metadata"]
-    assert outcome.exit_code == 0 and audit_plan(outcome)["not_judged"] == outcome.not_judged == names
+    assert outcome.exit_code == 0 and audit_plan(outcome)["not_judged"] == outcome.covered.not_judged == names
     assert outcome.verdict.endswith(f". Not judged: {', '.join(names)}")
     told = " ".join(judge(outcome).why)
     assert all(name in told for name in names)
@@ -161,10 +162,10 @@ def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
     read = replace(loads, read={**loads.read, "consumerOffset.json": "consumerOffset.json"})
     with_offsets = replace(outcome, effect=replace(outcome.effect, config=read))
     assert "offsets in config/" in " ".join(judge(with_offsets).why)
-    unsure = replace(outcome, not_judged=[*names, "timers"])
+    unsure = varied(outcome, not_judged=[*names, "timers"])
     assert judge(outcome).headline == "Safe to start once config/topics.json is there"
     assert judge(unsure).headline == f"{judge(outcome).headline}, but its timers were not judged"
-    assert outcome_of(tmp_path / "4", files, "4.9.8").not_judged == names  # which knows no timers
+    assert outcome_of(tmp_path / "4", files, "4.9.8").covered.not_judged == names  # which knows no timers
 
 
 EMPTY = {"rocksdbstore/CURRENT": b"MANIFEST-000005\n", "rocksdbstore/000004.log": b""}
@@ -182,7 +183,7 @@ EMPTY = {"rocksdbstore/CURRENT": b"MANIFEST-000005\n", "rocksdbstore/000004.log"
 def test_a_database_that_a_broker_makes_and_does_not_use_is_no_doubt(
     tmp_path: Path, files: dict[str, bytes], conf: str, named: bool
 ) -> None:
-    assert ("rocksdbstore" in outcome_of(tmp_path, files, "5.4.0", conf).not_judged) is named
+    assert ("rocksdbstore" in outcome_of(tmp_path, files, "5.4.0", conf).covered.not_judged) is named
 
 
 def test_a_store_of_judged_files_alone_is_called_consistent_as_a_whole(tmp_path: Path) -> None:

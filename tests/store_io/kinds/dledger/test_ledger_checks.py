@@ -175,7 +175,7 @@ def test_the_log_of_another_node_is_not_this_ones(tmp_path: Path) -> None:
     other.parent.mkdir(parents=True)
     other.write_bytes(b"\x07" * 300)
     audit = product.audit(store.root, store.release, store.broker_conf)
-    assert audit.above_note == [] and audit.outcome.exit_code == 0 and audit.outcome.not_judged == ["dledger-n1"]
+    assert audit.above_note == [] and audit.outcome.exit_code == 0 and audit.outcome.covered.not_judged == ["dledger-n1"]
     assert audit.outcome.verdict.endswith("Not judged: dledger-n1")
     assert judge(audit.outcome).why[-1] == "Not judged, as no start of this DLedger node reads it: dledger-n1."
     (store.root / FOLDER).rename(store.root / "dledger-n2")  # now its own is missing

@@ -52,7 +52,7 @@ def test_a_missing_file_among_very_many_used_ranges(store: Store) -> None:
     folder = "consumequeue/T/0"
     assert [f.file for f in audit.findings if f.code == "queue_file_missing"] == [f"{folder}/{40 * 20 * FILE_ENTRIES:020d}"]
     told = sum(f.count for f in audit.findings if f.code == "queue_entry_beyond_end")
-    assert told + audit.outcome.findings_dropped["queue_entry_beyond_end"] == len(files) * FILE_ENTRIES // 2
+    assert told + audit.outcome.found.dropped["queue_entry_beyond_end"] == len(files) * FILE_ENTRIES // 2
 
 
 def test_files_very_far_apart_among_very_many_used_ranges(store: Store) -> None:
@@ -94,9 +94,10 @@ def test_zeros_beyond_the_bound_of_ranges_are_counted_and_lead_nowhere(
     path.write_bytes((NOWHERE + bytes(20) * 5) * 10)
     outcome = audited(store).outcome
     told = {
-        code: sum(f.count + f.more for f in outcome.findings if f.code == code) for code in {f.code for f in outcome.findings}
+        code: sum(f.count + f.more for f in outcome.found.findings if f.code == code)
+        for code in {f.code for f in outcome.found.findings}
     }
     assert told["queue_entry_beyond_end"] == 10 and told["queue_zero_entry"] == FILE_ENTRIES - 6 + 9 * 5
     assert not {"message_disputed", "queue_entry_invalid"} & told.keys()
-    (row,) = (row for row in outcome.queues if row["topic"] == "T")
+    (row,) = (row for row in outcome.rows.queues if row["topic"] == "T")
     assert row["disk_entries"] == 16

@@ -12,12 +12,13 @@ from tests.support.stores.corpus_tools import of_kind
 def test_what_a_start_delivers_again_and_puts(tmp_path: Path) -> None:
     (case,) = of_kind("tables")
     audit = product.audit(case.unpack(tmp_path), case.release, case.broker_conf)
-    assert audit.above_note == [] and not audit.incomplete and "rocksdbstore" not in audit.outcome.not_judged
+    assert audit.above_note == [] and not audit.incomplete and "rocksdbstore" not in audit.outcome.covered.not_judged
     before, after, entries = (case.expected[name] for name in ("deliveredBefore", "deliveredAfter", "entriesAfterStop"))
     again = [body for body, times in before.items() if after[body] > times]
     found = {f.code: f.count for f in audit.findings if f.file == "rocksdbstore"}
     assert (
-        found["timer_messages_again"] == len(again) == audit.outcome.timers.fates.again.messages and after.keys() == before.keys()
+        found["timer_messages_again"] == len(again) == audit.outcome.holds.timers.fates.again.messages
+        and after.keys() == before.keys()
     )
     # Each delivered copy has an index entry too, and two marks and what the start delivers again come after the audit.
     table = audit.audit.evidence[TABLES].results

@@ -35,7 +35,7 @@ def findings(audit: Audited) -> list[Finding]:
 
 
 def judged(audit: Audited) -> bool:
-    return "rocksdbstore" not in audit.outcome.not_judged
+    return "rocksdbstore" not in audit.outcome.covered.not_judged
 
 
 def audited(made: TableStore, release: str = "5.4.0", conf: str = "") -> Audited:

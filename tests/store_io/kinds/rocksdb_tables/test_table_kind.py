@@ -45,4 +45,4 @@ def test_half_messages_of_a_broker_without_that_table_do_not_matter(tmp_path: Pa
     made.halves, made.half_mark = {}, None
     made.write()
     audit = product.audit(made.root, "5.5.0", made.conf.replace("transRocksDBEnable=true\n", ""))
-    assert "rocksdbstore" not in audit.outcome.not_judged and audit.above_note == []
+    assert "rocksdbstore" not in audit.outcome.covered.not_judged and audit.above_note == []

@@ -114,8 +114,8 @@ def test_bad_bytes_and_too_many_are_not_judged(tmp_path: Path, monkeypatch: pyte
     for table in (made.root / "rocksdbstore").glob("*.sst"):
         invert_byte(table, 30, 1)
     audit = product.audit(made.root, "5.5.0", made.conf)
-    assert "rocksdbstore" in audit.outcome.not_judged and "rocksdbstore_damaged" in {f.code for f in audit.above_note}
+    assert "rocksdbstore" in audit.outcome.covered.not_judged and "rocksdbstore_damaged" in {f.code for f in audit.above_note}
     whole = table_store(tmp_path / "whole").write()
     monkeypatch.setattr("store_io.kinds.rocksdb_tables.table_kind.MOST_HALVES", 2)
     audit = product.audit(whole.root, "5.5.0", whole.conf)
-    assert "rocksdbstore" in audit.outcome.not_judged and audit.above_note == []
+    assert "rocksdbstore" in audit.outcome.covered.not_judged and audit.above_note == []

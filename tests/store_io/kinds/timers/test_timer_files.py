@@ -21,12 +21,12 @@ def audit(made: TimerStore, release: str = "5.3.3", conf: str = "") -> Audited:
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_healthy_store_has_no_finding(tmp_path: Path, release: str, clean: bool) -> None:
     done = audit(timer_store(tmp_path / "store", release, clean=clean), release)
-    assert done.outcome.exit_code == 0 and not done.findings and not done.outcome.not_judged and done.broker is not None
+    assert done.outcome.exit_code == 0 and not done.findings and not done.outcome.covered.not_judged and done.broker is not None
     assert done.broker["timer"] == {
         "log_end": 520, "queue_offset": 10,
         "lost": {"messages": 0, "first_delivery_time": None, "last_delivery_time": None},
     }  # fmt: skip
-    assert done.outcome.timers.fates.waiting.messages == 4
+    assert done.outcome.holds.timers.fates.waiting.messages == 4
 
 
 def test_a_broker_ends_over_a_wheel_or_a_log_of_another_length(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_broker_ends_over_a_wheel_or_a_log_of_another_length(tmp_path: Path) -
     path.write_bytes(path.read_bytes()[:-1])
     done = audit(log)
     assert done.broker is not None and done.broker["refusal"].startswith(f"timerlog/{0:020d}: length 5,215")
-    assert "timers" in done.outcome.not_judged
+    assert "timers" in done.outcome.covered.not_judged
     (tmp_path / "wheel" / "timerwheel").unlink()
     (tmp_path / "wheel" / "timerwheel").mkdir()
     done = audit(wheel)

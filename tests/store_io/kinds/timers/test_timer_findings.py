@@ -102,7 +102,7 @@ def test_a_time_that_no_calendar_holds_is_said_as_a_number(tmp_path: Path) -> No
 
 def test_messages_that_wait_for_a_service_that_is_off_are_named(tmp_path: Path) -> None:
     made = timer_store(tmp_path / "store")
-    waiting = audit(made).outcome.timers.fates.waiting.messages
+    waiting = audit(made).outcome.holds.timers.fates.waiting.messages
     done = product.audit(made.root, "5.3.3", made.conf + "timerWheelEnable=false\n")
     (found,) = (f for f in done.findings if f.code == "timer_messages_wait")
     assert waiting and (found.severity, found.count) == (NOTE, waiting)

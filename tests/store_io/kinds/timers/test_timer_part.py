@@ -11,7 +11,7 @@ import pytest
 
 from schemas.advice import Cause, Gap
 from schemas.losses import TimerCount, TimerFates
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from store_io.kinds.timers import timer_kind
 from store_io.kinds.timers.timer_part import TimerPart, TimerResults
 from store_io.kinds.timers.timer_units_check import UnitFaults, UnitsBeyond, WrongUnit
@@ -23,7 +23,7 @@ from tests.support.stores.timers import TimerStore, timer_store
 
 def results(made: TimerStore) -> dict[str, object]:
     outcome = product.audit(made.root, made.store.release, made.conf).outcome
-    kept = {f.name: getattr(outcome, f.name) for f in fields(AuditOutcome)}
+    kept = {f.name: getattr(outcome, f.name) for f in fields(Outcome)}
     return {name: value for name, value in kept.items() if name not in ("seconds", "bytes_read")}
 
 

@@ -148,7 +148,7 @@ def test_the_last_unit_leads_to_the_last_message_of_the_queue(tmp_path: Path) ->
     assert struct.unpack_from(">iqiqiqii", files.log)[2] == 9 and files.delivered_from(new, int(time.time() * 1000)) == []
     audit = product.audit(new, "5.3.3", made.conf)
     assert not audit.above_note and audit.broker is not None and audit.broker["timer"]["queue_offset"] == 6
-    assert audit.outcome.timers.fates.again.messages == 0
+    assert audit.outcome.holds.timers.fates.again.messages == 0
 
 
 def test_snapshots_of_the_wheel_go(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_timers_in_rocksdb_that_do_not_fit_get_units(damage: str, tmp_path: Path
     outcome = repaired(made.root, new, plan_with_steps(made.root, "5.4.0", made.conf, "broker"))
     assert outcome.exit_code == 0 and outcome.report.timers.waiting == 4 and not (new / "rocksdbstore").exists()
     audit = product.audit(new, "5.4.0", made.conf)
-    assert not audit.above_note and audit.outcome.timers.fates.waiting.messages == 4
+    assert not audit.above_note and audit.outcome.holds.timers.fates.waiting.messages == 4
     files = Made(new, made.timers.timers.file_bytes)
     assert len(files.delivered_from(new, int(time.time() * 1000))) == 4 and files.offset == 10
 
@@ -227,4 +227,4 @@ def test_timers_in_rocksdb_that_fit_stay(tmp_path: Path) -> None:
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.4.0", made.conf))
     assert outcome.exit_code == 0 and outcome.report.timers is None
     assert (tmp_path / "new" / "rocksdbstore" / "CURRENT").exists()
-    assert product.audit(tmp_path / "new", "5.4.0", made.conf).outcome.timers.fates.waiting.messages == 4
+    assert product.audit(tmp_path / "new", "5.4.0", made.conf).outcome.holds.timers.fates.waiting.messages == 4

@@ -47,7 +47,7 @@ def test_the_queue_offset_beyond_the_queue(tmp_path: Path, release: str, offset:
     assert (beyond.file, beyond.start, beyond.end, beyond.severity) == ("config/timercheck", 16, 24, severity)
     assert ("3 timer messages sent would never" in beyond.message) == (release == "5.1.4")
     assert done.broker["timer"]["lost"]["messages"] == 6  # due ones; the three that wait are lost with the log
-    assert done.outcome.timers.stale == 3
+    assert done.outcome.holds.timers.stale == 3
 
 
 def test_too_many_to_hold_are_said_to_be_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_too_many_to_hold_are_said_to_be_not_judged(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(timer_kind, "MAX_TIMER_PARTS", 0)
     done = product.audit(made.root, "5.3.3", made.conf)
     assert done.broker is not None and done.broker["timer"] == {"log_end": 520, "queue_offset": 10, "lost": None}
-    assert "timers" in done.outcome.not_judged and "Not judged: timers" in done.outcome.verdict
+    assert "timers" in done.outcome.covered.not_judged and "Not judged: timers" in done.outcome.verdict
 
 
 def test_a_message_whose_head_is_gone_leaves_the_checkpoints_offset(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_message_whose_head_is_gone_leaves_the_checkpoints_offset(tmp_path: Pa
     damage.remove(made.root / "config" / "timercheck")
     done = product.audit(made.root, "5.3.3", made.conf)
     assert done.broker is not None and done.broker["timer"]["queue_offset"] == 0
-    assert done.outcome.timers.fates.again.messages == 6 and done.outcome.timers.fates.waiting.messages == 4
+    assert done.outcome.holds.timers.fates.again.messages == 6 and done.outcome.holds.timers.fates.waiting.messages == 4
 
 
 @pytest.mark.parametrize("together", [1, 1 << 20])
@@ -79,8 +79,8 @@ def test_a_real_store_that_was_copied_while_its_broker_ran(
         "log_end": 125_476, "queue_offset": 2327,
         "lost": {"messages": 0, "first_delivery_time": None, "last_delivery_time": None},
     }  # fmt: skip
-    assert (done.outcome.timers.units, done.outcome.timers.fates.waiting.messages) == (2413, 1890)
-    assert done.outcome.timers.fates.again.messages == 314  # the checkpoint was flushed before they were delivered
+    assert (done.outcome.holds.timers.units, done.outcome.holds.timers.fates.waiting.messages) == (2413, 1890)
+    assert done.outcome.holds.timers.fates.again.messages == 314  # the checkpoint was flushed before they were delivered
 
 
 def test_messages_that_no_slot_leads_to_are_lost(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_messages_that_no_slot_leads_to_are_lost(tmp_path: Path) -> None:
         assert (
             done.outcome.exit_code == 20 and done.broker is not None and "would start and never deliver" in done.outcome.verdict
         )
-        assert done.outcome.timers.fates.unreached.messages == done.broker["timer"]["lost"]["messages"]
-        assert done.outcome.timers.fates.waiting.messages + done.broker["timer"]["lost"]["messages"] == 300
+        assert done.outcome.holds.timers.fates.unreached.messages == done.broker["timer"]["lost"]["messages"]
+        assert done.outcome.holds.timers.fates.waiting.messages + done.broker["timer"]["lost"]["messages"] == 300
         return done.broker["timer"]["lost"]["messages"], {(f.code, f.severity) for f in done.findings}
 
     missing = (194, {("timer_message_lost", "loss"), ("timer_wheel_missing", "rebuildable")})
@@ -118,7 +118,11 @@ def test_what_hangs_on_a_unit_that_is_gone_is_lost(tmp_path: Path) -> None:
     path.write_bytes(data)
     done = product.audit(made.root, "5.3.3", made.conf)
     assert done.broker is not None and done.broker["timer"]["lost"]["messages"] == 2
-    assert [getattr(done.outcome.timers.fates, name).messages for name in ("unreached", "no_unit", "waiting")] == [1, 1, 298]
+    assert [getattr(done.outcome.holds.timers.fates, name).messages for name in ("unreached", "no_unit", "waiting")] == [
+        1,
+        1,
+        298,
+    ]
 
 
 @pytest.mark.parametrize(("number", "lost"), [(0, 94), (1, 100)])
@@ -131,4 +135,4 @@ def test_a_file_of_the_timer_log_that_is_gone_is_named(tmp_path: Path, number: i
     assert {(f.severity, f.count, f.message.rpartition(": ")[2]) for f in done.findings if f.code == "timer_message_lost"} == {
         ("loss", lost, "they were taken out of their queue, and the timer log has no unit of them")
     }
-    assert done.outcome.timers.fates.no_unit.messages == lost and not done.outcome.timers.fates.after_end.messages
+    assert done.outcome.holds.timers.fates.no_unit.messages == lost and not done.outcome.holds.timers.fates.after_end.messages

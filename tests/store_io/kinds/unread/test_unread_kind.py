@@ -60,7 +60,7 @@ def test_without_the_lines_of_dledger_a_start_empties_the_queues(tmp_path: Path,
         " enableDLegerCommitLog=true and dLegerSelfId=n0"
     )
     gone = {Code.SEGMENT_MISSING, Code.COMMITLOG_EMPTIED, Code.COMMITLOG_EMPTY, Code.MESSAGE_LOST}
-    assert not gone & {f.code for f in audited.findings} and not audited.outcome.missing
+    assert not gone & {f.code for f in audited.findings} and not audited.outcome.whole.missing
     steps = shown_steps(audited.outcome, (str(store.root),), "plan.json")
     change = next(step.text for step in steps if step.name == StepName.CHANGE)
     assert "dLegerSelfId=n0 into broker.conf" in change and StepName.REPAIR not in {step.name for step in steps}
@@ -104,7 +104,7 @@ def test_a_damaged_message_and_leftovers_of_a_cut_do_not_count(tmp_path: Path) -
 def test_a_quick_audit_says_the_bytes_and_no_number(tmp_path: Path) -> None:
     store = build(tmp_path)
     outcome = run_local(AuditRequest("store", StoreLocation(str(store.root)), RELEASE, SIZE_LINES, level="quick"))
-    (found,) = [f for f in outcome.findings if f.code == Code.MESSAGES_NOT_READ]
+    (found,) = [f for f in outcome.found.findings if f.code == Code.MESSAGES_NOT_READ]
     size = sum(path.stat().st_size for path in (store.root / FOLDER / "data").iterdir())
     assert f"{size:,} bytes, which were not counted, in dledger-n0/" in found.message and outcome.exit_code == 20
 
@@ -136,7 +136,7 @@ def test_beside_the_nodes_own_log_only_what_that_lacks_counts(
     grown(tmp_path, other, "n1", body)
     audited = product.audit(tmp_path, RELEASE, SIZE_LINES + CONF)
     assert unread_of(audited) == [("dledger-n1", unread, "dLegerSelfId=n0")] * bool(unread)
-    assert audited.outcome.not_judged == ["dledger-n1"]
+    assert audited.outcome.covered.not_judged == ["dledger-n1"]
 
 
 def test_segments_behind_the_begin_of_dledgers_data_are_not_read(tmp_path: Path) -> None:

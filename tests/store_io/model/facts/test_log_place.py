@@ -96,6 +96,6 @@ def test_the_audit_asks_for_the_log_and_finds_nothing_lost(tmp_path: Path) -> No
     outcome = audit(tmp_path, "5.3.3", conf).outcome
     assert outcome.exit_code == 3 and audit_plan(outcome)["broker"] is None
     assert "name it with --commitlog" in outcome.verdict and "Nothing to lose" not in outcome.verdict
-    assert not outcome.counts.get("loss")
+    assert not outcome.found.counts.get("loss")
     emptied = audit(tmp_path, "5.3.3", conf.partition("storePathCommitLog")[0]).outcome
     assert emptied.exit_code == 20 and "Nothing to lose is left here" in emptied.verdict

@@ -57,7 +57,7 @@ def test_one_bad_topic_keeps_no_other_queue_from_its_repair(topic: str, release:
     assert found.loss.messages == (3 if stops else 0) and found.complete
     told, _ = witness.run(tmp_path / "store", release, builder.broker_conf())
     assert not [line for line in plan_differences(audit_plan(found)["broker"], told) if line.startswith("after_dispatch.queue")]
-    skipped = [f.message for f in found.findings if f.code == "broker_skips_messages"]
+    skipped = [f.message for f in found.found.findings if f.code == "broker_skips_messages"]
     assert len(skipped) == (3 if stops else 0) and all(f"physical offset {at:,}, as" in message for message in skipped)
 
     for policy in ("broker", "salvage"):
@@ -80,7 +80,7 @@ def test_one_bad_topic_keeps_no_other_queue_from_its_repair(topic: str, release:
         assert not repair_commands(again, words, "/plan.json")  # another one would change nothing
         head = "Neither a start nor a repair brings 1 message of this copy into a queue"
         assert not left or judge(again).headline == head
-        said = [f.message for f in again.findings if f.code == "broker_skips_messages"]
+        said = [f.message for f in again.found.findings if f.code == "broker_skips_messages"]
         assert len(said) == len(left) and all(("refuses new messages" in message) is stops for message in said)
 
 
@@ -96,7 +96,7 @@ def test_a_repair_says_when_a_start_ends_all_writing_of_queues(release: str, at_
     assert row.phy_offset == at and ("; the next start puts nothing into queues" in row.reason) is at_once
     assert at_once or "; a start that reads it again, as the first one after a crash may, puts nothing" in row.reason
     again = audit(tmp_path / "new", release, builder.broker_conf()).outcome
-    (said,) = (f.message for f in again.findings if f.code == "broker_skips_messages")
+    (said,) = (f.message for f in again.found.findings if f.code == "broker_skips_messages")
     assert ("no file can be made for the queue" in said) is at_once and "refuses new messages" in said
 
 

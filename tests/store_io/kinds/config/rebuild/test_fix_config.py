@@ -91,7 +91,7 @@ def fixed(made: Store, target: Path, **more: Any) -> RepairOutcome:
 def tables(root: Path, made: Store) -> StoreConfig:
     """What the release would hold, after an audit without a finding about config/ but that a table of offsets is empty."""
     audit = run_audit(AuditRequest("s", StoreLocation(str(root)), made.release, made.broker_conf))
-    found = [f for f in audit.outcome().findings if CATALOGUE[f.code].about == Part.CONFIG and f.severity != NOTE]
+    found = [f for f in audit.outcome().found.findings if CATALOGUE[f.code].about == Part.CONFIG and f.severity != NOTE]
     found = [f for f in found if f.code != Code.CONSUMER_OFFSETS_EMPTY]
     assert found == []
     return audit.copy[CONFIG].tables
@@ -525,7 +525,7 @@ def test_counters_of_timers_that_cannot_be_read_are_removed(own: str | None, tmp
     made = store(tmp_path / "store", "5.3.3", {"timermetrics": own, "timermetrics.bak": "{"})
     before = run_audit(AuditRequest("s", StoreLocation(str(made.root)), "5.3.3", made.broker_conf)).outcome()
     assert audit_plan(before)["broker"]["starts"] is False and before.refusal is not None
-    steps = {f.next.step for f in before.findings if f.file.startswith("config/timermetrics") and f.next is not None}
+    steps = {f.next.step for f in before.found.findings if f.file.startswith("config/timermetrics") and f.next is not None}
     assert Step.RESTORE_OR_FIX not in steps and Step.REMOVE_COUNTERS in steps
     outcome = fixed(made, tmp_path / "new")
     assert outcome.exit_code == 0 and not list((tmp_path / "new" / "config").glob("timermetrics*"))
