@@ -21,7 +21,7 @@ from jobs.report.texts.text import time_text, value_text
 from jobs.runtime.output import OutputFailed, write_local
 from schemas.advice import Step
 from schemas.repair import RepairProposal, UnsavedMessages
-from schemas.rows import AuditOutcome
+from schemas.outcome import Outcome
 from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
 from store_io.answer.day_steps import day_conditions, timers_passed_over
 from store_io.base.documents import document_of
@@ -123,7 +123,7 @@ def _start_before(outcome: RepairOutcome) -> str:
     return f"{time_text(moment)[:16]} UTC" if moment is not None else ""
 
 
-def _conditions(audited: AuditOutcome) -> list[str]:
+def _conditions(audited: Outcome) -> list[str]:
     """Return what to see to before the start, but for the moment that `_start_before` gives."""
     said = (advice for advice in day_conditions(audited) if advice.step is not Step.START_BEFORE or timers_passed_over(audited))
     return [*map(advice_text, said)]
