@@ -5,6 +5,7 @@
 * `entries`: entries of derived files, units and slots of timers as numpy dtypes.
 * `store_names`: names of folders below a store's root.
 * `rows`: the dataclasses that travel between the packages.
+* `outcome`: everything that the audit of one store says, frozen values.
 * `pickled`: pickles small values by their fields alone.
 * `advice`: why a broker refuses a store; what to do next; why an audit is incomplete, and what that means for the exit code.
 * `answer`: the one answer about a copy, and its steps.

@@ -20,8 +20,8 @@ from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import time_text, value_text
 from jobs.runtime.output import OutputFailed, write_local
 from schemas.advice import Step
-from schemas.repair import RepairProposal, UnsavedMessages
 from schemas.outcome import Outcome
+from schemas.repair import RepairProposal, UnsavedMessages
 from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
 from store_io.answer.day_steps import day_conditions, timers_passed_over
 from store_io.base.documents import document_of

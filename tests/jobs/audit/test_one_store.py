@@ -88,7 +88,7 @@ def texts(out: Path) -> dict[str, bytes]:
 
 
 def plain(fleet: Fleet) -> list[Any]:
-    return [{**vars(outcome), "seconds": 0, "task_seconds": 0} for outcome in fleet.outcomes]
+    return [{**vars(outcome), "cost": replace(outcome.cost, seconds=0, task_seconds=0)} for outcome in fleet.outcomes]
 
 
 def assert_equal_either_way(

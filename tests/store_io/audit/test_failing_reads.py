@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +43,17 @@ def answer(outcome: Outcome) -> dict[str, Any]:
         "exit_code",
         "complete",
         "verdict",
-        "findings",
+        "found.findings",
         "effect",
-        "steps",
-        "inputs",
+        "plan.steps",
+        "plan.inputs",
         "loss",
-        "segments",
-        "queues",
-        "index_files",
-        "timers",
+        "rows.segments",
+        "rows.queues",
+        "rows.index_files",
+        "holds.timers",
     )
-    return {name: getattr(outcome, name) for name in fields}
+    return {name: attrgetter(name)(outcome) for name in fields}
 
 
 def judged(true: Outcome, got: Outcome, reads: Calls, root: Path) -> str:

@@ -224,7 +224,7 @@ def test_damage_at_the_end_is_told_as_damage(tmp_path: Path) -> None:
     data[at + 4 : at + record.size] = b"\x7f" * (record.size - 4)
     path.write_bytes(data)
     outcome = audited(store).outcome()
-    assert outcome.holds.log_end is not None and before.log_end is not None and outcome.log_end < before.log_end
+    assert outcome.holds.log_end is not None and before.log_end is not None and outcome.holds.log_end < before.log_end
     assert against(store, before, rows) == []
 
 
@@ -268,7 +268,7 @@ def test_an_emptied_folder_is_a_loss_where_an_earlier_audit_saw_messages(
 def test_a_folder_that_nothing_shows_to_be_a_store_is_no_emptied_one(tmp_path: Path, names: tuple[str, ...]) -> None:
     root = folder(tmp_path / "s", *names)
     outcome = held_against(audited_folder(root), None)
-    assert (outcome.exit_code, outcome.complete, outcome.found.findings, outcome.rows.segments) == (3, False, [], [])
+    assert (outcome.exit_code, outcome.complete, outcome.found.findings, outcome.rows.segments) == (3, False, (), ())
     assert outcome.verdict == f"Could not be audited: {outcome.incomplete[0]}" and "not a RocketMQ store" in outcome.verdict
     assert len(outcome.incomplete) == 1 and audit_plan(outcome)["broker"] is None and audit_plan(outcome)["settings"] == {}
 

@@ -197,7 +197,7 @@ def test_placeholders_are_told_beside_messages_and_not_counted_as_such(tmp_path:
     assert placeholders > 0
     assert (
         after.holds.messages
-        == before.messages
+        == before.holds.messages
         == outcome.report.messages_after
         == sum(row["messages"] for row in after.rows.segments)
     )
