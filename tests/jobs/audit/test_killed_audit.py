@@ -23,7 +23,7 @@ from tests.support.stores.builders import Message, Sizes, StoreBuilder
 pytestmark = pytest.mark.spark
 Do = Callable[..., dict[str, Any]]
 COMMIT = "before replace_run runs 2"  # the first takes out what an earlier run of this id left
-CHANGING = ("started_at", "finished_at", "run_started_at", "seconds", "verified_at", "out", "steps")  # and the folder
+CHANGING = ("started_at", "finished_at", "run_started_at", "seconds", "verified_at", "out", "first_day_at")  # and the folder
 
 
 @pytest.fixture
