@@ -305,6 +305,85 @@ class _Found:
         self.rows, self.at = np.concatenate([self.rows[self.at :], fresh]), 0
 
 
+class _HeaderTimes:
+    """Holds times in headers of index files against the messages of one segment.
+
+    set_begin: takes the number of a file, and the time from which its entries count if its header has a wrong one.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[IndexFileRef],
+        place: SegmentPlace,
+        keys: MessageKeys,
+        open_file: Callable[[str], ByteFile],
+        set_begin: Callable[[int, int], None],
+        findings: Findings,
+    ):
+        self._files, self._keys, self._open, self._set_begin, self._findings = files, keys, open_file, set_begin, findings
+        # (number of the file, phy_offset, time, position of the time) of each header's first and last message that lies here
+        self._left = [
+            (number, phy, time, at)
+            for number, ref in enumerate(files)
+            for phy, time, at in (
+                (ref.begin_phy_offset, ref.begin_timestamp, layout.BEGIN_TIMESTAMP_POSITION),
+                (ref.end_phy_offset, ref.end_timestamp, layout.END_TIMESTAMP_POSITION),
+            )
+            if time is not None and ref.entries and place.holds(phy)
+        ]
+
+    def check(self, columns: Columns) -> None:
+        """Check these messages: two times of a header are the store times of the messages at its two physical offsets."""
+        rows = columns.rows[: columns.count if self._left else 0]
+        for known in list(self._left):
+            number, phy, time, at = known
+            hit = np.flatnonzero(rows["phy_offset"] == phy)
+            if not len(hit):
+                continue
+            self._left.remove(known)
+            stored = int(rows["store_time"][hit[0]])
+            if stored == time:
+                continue
+            ref = self._files[number]
+            torn = ref.may_be_torn and at == layout.END_TIMESTAMP_POSITION
+            if at == layout.BEGIN_TIMESTAMP_POSITION:
+                header_fits, message_fits = self._fitting(ref, phy, (time, stored))
+                if header_fits > message_fits:
+                    continue  # the message's own time is wrong, which the scan of the segment reports
+                if message_fits > header_fits:
+                    self._set_begin(number, stored)
+            self._findings.add(
+                Finding(
+                    Code.INDEX_HEADER_WRONG,
+                    ref.path,
+                    at,
+                    at + 8,
+                    severity=severity_in(Code.INDEX_HEADER_WRONG, Case.AFTER_CRASH, torn),
+                    phy_offset=phy,
+                    expected=str(stored),
+                    actual=str(time),
+                    message="a time in the header differs from its message's store time",
+                )
+            )
+
+    def _fitting(self, ref: IndexFileRef, phy: int, begins: Sequence[int]) -> list[int]:
+        """Count for each begin time the entries whose time difference then leads to their message's store time.
+
+        Only the file's first entries are looked at, without the very first. All counts are 0 if the file does not begin with the
+        message at `phy`, or if one of the entries leads to a message before that.
+        """
+        try:
+            entries = read_range(self._open(ref.path), ref, 1, min(2 + BLOCK_ENTRIES, ref.entries + 1))
+        except StoreError:
+            return [0 for _ in begins]
+        offsets = entries["phy_offset"].tolist()
+        if offsets[0] != phy or min(offsets) < phy:
+            return [0 for _ in begins]
+        times = {at: self._keys.store_time(at) for at in set(offsets)}  # whatever part of them was decoded together
+        there = [(times[at], seconds) for at, seconds in zip(offsets[1:], entries["time_difference"].tolist()[1:], strict=True)]
+        return [sum(time is not None and int(_seconds(time, begin)) == seconds for time, seconds in there) for begin in begins]
+
+
 class IndexMerge:
     """Compares batch by batch, in scan order; `finish` judges what is left over.
 
@@ -324,16 +403,6 @@ class IndexMerge:
         self._base, self._end, self._log_end = place.base_offset, place.base_offset + place.size, place.log_end
         self._findings = findings
         self._open_files: dict[str, ByteFile] = {}
-        # (number of the file, phy_offset, time, position of the time) of each header's first and last message that lies here
-        self._header_times = [
-            (number, phy, time, at)
-            for number, ref in enumerate(files)
-            for phy, time, at in (
-                (ref.begin_phy_offset, ref.begin_timestamp, layout.BEGIN_TIMESTAMP_POSITION),
-                (ref.end_phy_offset, ref.end_timestamp, layout.END_TIMESTAMP_POSITION),
-            )
-            if time is not None and ref.entries and self._base <= phy < self._end
-        ]
         self._broken = False
         parts = self._parts()
         self._compared = {part.file: part.high - part.low for part in parts}  # entries per file
@@ -349,6 +418,7 @@ class IndexMerge:
         self._missing: list[int] | None = None  # first and last expected, position, end, keys of the open finding
         self._keys = MessageKeys(place, verdict, columns)
         self._odd = OddEntries(files, place, self._keys)
+        self._header_times = _HeaderTimes(files, place, self._keys, self._open, self._found.set_begin, findings)
         self._wrong_times = WrongTimes(files)
         self._looked_in_vain = 0
 
@@ -395,57 +465,6 @@ class IndexMerge:
         ordered = 0 <= first[0] <= first[-1]
         return ref.begin_phy_offset if ref.begin_phy_offset in first or not ordered else int(first[0])
 
-    def _check_header_times(self, columns: Columns) -> None:
-        """Check that a header's two times are the store times of the messages at its two physical offsets."""
-        rows = columns.rows[: columns.count]
-        for known in list(self._header_times):
-            number, phy, time, at = known
-            hit = np.flatnonzero(rows["phy_offset"] == phy)
-            if not len(hit):
-                continue
-            self._header_times.remove(known)
-            stored = int(rows["store_time"][hit[0]])
-            if stored == time:
-                continue
-            ref = self._refs[number]
-            torn = ref.may_be_torn and at == layout.END_TIMESTAMP_POSITION
-            if at == layout.BEGIN_TIMESTAMP_POSITION:
-                header_fits, message_fits = self._fitting(ref, phy, (time, stored))
-                if header_fits > message_fits:
-                    continue  # the message's own time is wrong, which the scan of the segment reports
-                if message_fits > header_fits:
-                    self._found.set_begin(number, stored)
-            self._findings.add(
-                Finding(
-                    Code.INDEX_HEADER_WRONG,
-                    ref.path,
-                    at,
-                    at + 8,
-                    severity=severity_in(Code.INDEX_HEADER_WRONG, Case.AFTER_CRASH, torn),
-                    phy_offset=phy,
-                    expected=str(stored),
-                    actual=str(time),
-                    message="a time in the header differs from its message's store time",
-                )
-            )
-
-    def _fitting(self, ref: IndexFileRef, phy: int, begins: Sequence[int]) -> list[int]:
-        """Count for each begin time the entries whose time difference then leads to their message's store time.
-
-        Only the file's first entries are looked at, without the very first. All counts are 0 if the file does not begin with the
-        message at `phy`, or if one of the entries leads to a message before that.
-        """
-        try:
-            entries = read_range(self._open(ref.path), ref, 1, min(2 + BLOCK_ENTRIES, ref.entries + 1))
-        except StoreError:
-            return [0 for _ in begins]
-        offsets = entries["phy_offset"].tolist()
-        if offsets[0] != phy or min(offsets) < phy:
-            return [0 for _ in begins]
-        times = {at: self._keys.store_time(at) for at in set(offsets)}  # whatever part of them was decoded together
-        there = [(times[at], seconds) for at, seconds in zip(offsets[1:], entries["time_difference"].tolist()[1:], strict=True)]
-        return [sum(time is not None and int(_seconds(time, begin)) == seconds for time, seconds in there) for begin in begins]
-
     @property
     def outside(self) -> tuple[int, int, int, int]:
         """See `SegmentSummary.index_unindexed`."""
@@ -459,8 +478,7 @@ class IndexMerge:
 
     def add(self, columns: Columns) -> None:
         """Take the next messages."""
-        if self._header_times and columns.count:
-            self._check_header_times(columns)
+        self._header_times.check(columns)
         if self._broken:
             return
         row, key = self._step_through(columns) if self._at == len(self._expected) else (0, 0)
