@@ -615,6 +615,96 @@ def _is_schedule(at: int, length: int) -> bool:
     )
 
 
+@compiled_helper()
+def _read_properties(
+    at: int, length: int, window_end: int, settings: int, want_keys: bool, layouts: Address
+) -> tuple[int, int, int, bool]:
+    """Give (where the values that are asked for are kept, which there are, flags of the row, all is ASCII).
+
+    The flags are -1 if the reference must read them.
+    """
+    flags, ascii_only = 0, True
+    known = layouts + _LAYOUT_BYTES * (length & (_LAYOUTS - 1))
+    found = known + _FOUND
+    short = length <= _LAYOUT_ROOM and at + _LAYOUT_ROOM <= window_end
+    fault = high = False
+    if short and _is_layout(at, length, known):
+        present = peek_i64(known + _PRESENT)
+    else:
+        fresh = False  # whether this one is to be remembered
+        if short:
+            misses = peek_i64(known + _MISSES)
+            fresh = misses <= 0
+            poke_i64(known + _MISSES, misses - 1)
+        if fresh:
+            poke_i64(known, 0)  # what it has as `found` is about to change
+        else:
+            found = layouts + _LAYOUT_BYTES * _LAYOUTS
+        present, fault, high = _scan_properties(at, length, window_end, found)
+        if settings & _ASKS_OLD_PARSER and _differs_for_old_parser(at, found, present, window_end):
+            if settings & shape.OLD_PARSER:
+                return found, present, -1, False  # a layout that is met holds no such value
+            flags |= shape.OLD_PARSER_DIFFERS
+            fresh = False
+        if fresh and not fault and not high:
+            _remember_layout(at, length, present, known)
+    if high:
+        ascii_only = False
+        if not _is_utf8(at, length):
+            fault = True
+            if present & 1 << _TAGS or want_keys and present & _INDEXED:
+                return found, present, -1, False
+    if fault:
+        flags |= shape.MALFORMED_PROPERTIES
+    return found, present, flags, ascii_only
+
+
+@compiled_helper()
+def _inner_batch(
+    properties: int, found: int, present: int, queue_offset: int, sys_flag: int, settings: int
+) -> tuple[int, int, int]:
+    """Give (first queue offset, messages, flags of the row) of a message that may hold several.
+
+    The flags are -1 if the reference must read it.
+    """
+    batch_count = 1
+    if settings & shape.INNER_BATCH and present & _BOTH_NUMBERS == _BOTH_NUMBERS:
+        start, length = _value(found + 8 * _BASE)
+        base_ok, batch_base = _number(properties + start, length)
+        start, length = _value(found + 8 * _NUM)
+        count_ok, batch_count = _number(properties + start, length)
+        if not base_ok or not count_ok or batch_count < -32768 or batch_count > 32767:
+            return queue_offset, batch_count, -1
+        return batch_base, batch_count, shape.HAS_INNER
+    if present & _BOTH_NUMBERS != 1 << _NUM:
+        return queue_offset, batch_count, 0
+    start, length = _value(found + 8 * _NUM)
+    count_ok, number = _number(properties + start, length)
+    if settings & shape.INNER_BATCH and sys_flag & layout.SYS_INNER_BATCH:
+        if not count_ok:
+            return queue_offset, batch_count, -1
+        if 1 < number <= 32767:
+            batch_count = number
+    return queue_offset, batch_count, shape.INNER_ALONE
+
+
+@compiled_helper()
+def _check_appended_crc(record: int, total: int, properties: int, found: int, present: int, settings: int) -> int:
+    """Give the flags of the row; -1 if the record's checksum of the whole is refused."""
+    crc = -1
+    if present & 1 << _CRC:
+        start, length = _value(found + 8 * _CRC)
+        crc = _appended_crc(record, total, properties + start, length)
+    needed = settings & shape.NEED_PROPERTY_CRC
+    if crc < 0:
+        return -1 if crc == -2 or needed else 0
+    if crc == 0 and needed and not settings & shape.ZERO_CRC_OK:
+        return -1
+    if settings & shape.CHECK_PROPERTY_CRC and masked_crc32(record, total - layout.PROPERTY_CRC_BYTES) != crc:
+        return -1
+    return shape.HAS_PROPERTY_CRC
+
+
 @kept(layout, shape, native, item, header_faults)
 def decode_window(
     buffer: Address, at: int, end: int, final: bool, position: int, header: int, base_offset: int, settings: int,
@@ -636,7 +726,7 @@ def decode_window(
     Each array from `rows` on is followed by how many elements it has room for, and how many are in use. A room for no key hashes
     means that none are wanted.
 
-    One function: all that is known of a record is needed until its row is written, and each call in between would pass it on.
+    One function but for what needs few of a record's values: all others are needed until its row is written.
     """
     at, end = buffer + at, buffer + end
     want_keys = key_capacity > 0
@@ -699,38 +789,9 @@ def decode_window(
         present, flags, ascii_only = 0, 0, True
         properties = at + properties_at
         if properties_length > 0:
-            known = layouts + _LAYOUT_BYTES * (properties_length & (_LAYOUTS - 1))
-            found = known + _FOUND
-            short = properties_length <= _LAYOUT_ROOM and properties + _LAYOUT_ROOM <= end
-            fault = high = False
-            if short and _is_layout(properties, properties_length, known):
-                present = peek_i64(known + _PRESENT)
-            else:
-                fresh = False  # whether this one is to be remembered
-                if short:
-                    misses = peek_i64(known + _MISSES)
-                    fresh = misses <= 0
-                    poke_i64(known + _MISSES, misses - 1)
-                if fresh:
-                    poke_i64(known, 0)  # what it has as `found` is about to change
-                else:
-                    found = layouts + _LAYOUT_BYTES * _LAYOUTS
-                present, fault, high = _scan_properties(properties, properties_length, end, found)
-                if settings & _ASKS_OLD_PARSER and _differs_for_old_parser(properties, found, present, end):
-                    if settings & shape.OLD_PARSER:
-                        break  # a layout that is met holds no such value
-                    flags |= shape.OLD_PARSER_DIFFERS
-                    fresh = False
-                if fresh and not fault and not high:
-                    _remember_layout(properties, properties_length, present, known)
-            if high:
-                ascii_only = False
-                if not _is_utf8(properties, properties_length):
-                    fault = True
-                    if present & 1 << _TAGS or want_keys and present & _INDEXED:
-                        break
-            if fault:
-                flags |= shape.MALFORMED_PROPERTIES
+            found, present, flags, ascii_only = _read_properties(properties, properties_length, end, settings, want_keys, layouts)
+            if flags < 0:
+                break
             if settings & shape.NEED_DUP_INFO:
                 if not present & 1 << _DUP_INFO:
                     break
@@ -738,18 +799,10 @@ def decode_window(
                 if not _two_parts(properties + start, length):
                     break
         if present & 1 << _CRC or settings & shape.NEED_PROPERTY_CRC:
-            crc = -1
-            if present & 1 << _CRC:
-                start, length = _value(found + 8 * _CRC)
-                crc = _appended_crc(at, total, properties + start, length)
-            if crc == -2 or (crc < 0 and settings & shape.NEED_PROPERTY_CRC):
+            appended = _check_appended_crc(at, total, properties, found, present, settings)
+            if appended < 0:
                 break
-            if crc >= 0:
-                flags |= shape.HAS_PROPERTY_CRC
-                if crc == 0 and settings & shape.NEED_PROPERTY_CRC and not settings & shape.ZERO_CRC_OK:
-                    break
-                if settings & shape.CHECK_PROPERTY_CRC and masked_crc32(at, total - layout.PROPERTY_CRC_BYTES) != crc:
-                    break
+            flags |= appended
         store_time = load_i64(at + layout.STORE_TIMESTAMP_POSITION + born_extra)
         tags_code = 0
         tags_at = tags_length = uniq_at = uniq_length = keys_at = keys_length = 0
@@ -768,24 +821,10 @@ def decode_window(
             if level > 0:
                 tags_code = store_time + peek_i64(delays + 8 * level)
         queue_offset = load_i64(at + layout.QUEUE_OFFSET_POSITION)
-        batch_base, batch_count = queue_offset, 1
-        if settings & shape.INNER_BATCH and present & _BOTH_NUMBERS == _BOTH_NUMBERS:
-            flags |= shape.HAS_INNER
-            start, length = _value(found + 8 * _BASE)
-            base_ok, batch_base = _number(properties + start, length)
-            start, length = _value(found + 8 * _NUM)
-            count_ok, batch_count = _number(properties + start, length)
-            if not base_ok or not count_ok or batch_count < -32768 or batch_count > 32767:
-                break
-        elif present & _BOTH_NUMBERS == 1 << _NUM:
-            flags |= shape.INNER_ALONE
-            start, length = _value(found + 8 * _NUM)
-            count_ok, number = _number(properties + start, length)
-            if settings & shape.INNER_BATCH and sys_flag & layout.SYS_INNER_BATCH:
-                if not count_ok:
-                    break
-                if 1 < number <= 32767:
-                    batch_count = number
+        batch_base, batch_count, inner = _inner_batch(properties, found, present, queue_offset, sys_flag, settings)
+        if inner < 0:
+            break
+        flags |= inner
         born_port = load_i32(at + layout.BORN_HOST_POSITION + born_extra + 4)
         store_port = load_i32(at + layout.STORE_HOST_POSITION + extra + 4)
         if (stored_body_length | stored_properties_length) < 0 or body_length == 0 and body_crc != 0:
