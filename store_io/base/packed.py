@@ -2,7 +2,7 @@
 at a time.
 
 Kept for memory that would not fit: in plain lists and dicts a queue takes some 6.7 KB, a lost one 4.7 KB, and a million of them 5
-to 7 GB; packed 1.4 to 1.9 GB (docs/scale.md). It costs time: an audit of 30,000 queues takes 30 s, and 13 s without.
+to 7 GB; packed 1.5 to 1.9 GB (docs/scale.md). It costs time: an audit of 30,000 queues takes 30 s, and 13 s without.
 
 A row of a dict and its texts takes 500 bytes to 2 KB of memory, packed with its neighbours a tenth of that or less, and that lies
 in a file (`spill`). Where there are few, nothing is packed: they are a plain list, and a plain dict.
