@@ -22,10 +22,8 @@ from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
-from store_io.broker.releases import broker_rules
 from store_io.broker.settings.day_settings import DAY_DEFAULTS
 from store_io.first_day.after_start import AfterStart, Leaving, Promise, after_start, read_ends, state_of
-from store_io.first_day.cleaning_rules import cleaning_rules, ledger_cleaning_rules
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import RepairPlan
 from store_io.rocksdb.kept_open import databases_kept_open
@@ -85,11 +83,10 @@ def _compare(plan: RepairPlan, promise: Promise, location: StoreLocation, full: 
 
 def _going(plan: RepairPlan, leaving: Leaving, location: StoreLocation, size_of: Callable[[str], int | None]) -> frozenset[str]:
     """Return the paths that retention may have deleted by now, by the settings of the plan, or of the broker.conf named."""
-    day, of_ledger = {**DAY_DEFAULTS, **plan.day}, not any(path.startswith(f"{COMMITLOG}/") for path in plan.inputs)
-    cleaning = (ledger_cleaning_rules if of_ledger else cleaning_rules)(broker_rules(plan.release), day)
     paths = leaving.at_once | leaving.in_delete_when | leaving.if_disk_full
     freed = sum(plan.inputs[path][0] for path in paths if path in plan.inputs and size_of(path) is None)
-    return leaving.by_now(time.time_ns() // 1_000_000, _disk_used(location, freed), cleaning, day["fileReservedTime"])
+    hours = {**DAY_DEFAULTS, **plan.day}["fileReservedTime"]
+    return leaving.by_now(time.time_ns() // 1_000_000, _disk_used(location, freed), plan.cleaning, hours)
 
 
 def _disk_used(location: StoreLocation, freed: int) -> float | None:

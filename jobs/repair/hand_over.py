@@ -26,11 +26,9 @@ from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_
 from store_io.answer.day_steps import day_conditions, timers_passed_over
 from store_io.base.documents import document_of
 from store_io.base.java_properties import parse_properties
-from store_io.broker.releases import BrokerRules, Setting, broker_rules
-from store_io.broker.settings.day_settings import DAY_DEFAULTS
+from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.read_settings import given_settings
 from store_io.broker.settings.unsafe_settings import unsafe_settings
-from store_io.first_day.cleaning_rules import cleaning_rules
 from store_io.model.facts.odd_settings import odd_settings
 from store_io.repair.proposals import FIX_CONFIG
 from store_io.repair.repair_copy import mode_beside
@@ -108,7 +106,7 @@ def hand_over(
         answer=plan.answer,
         to_do=plan.to_do,
         start_before=_start_before(outcome),
-        disk=_disk(request, outcome, rules),
+        disk=_disk(request, outcome),
         conditions=_conditions(outcome.audited),
     )
     beside.write(PAGE_SUFFIX, hand_over_html(handed))
@@ -129,13 +127,12 @@ def _conditions(audited: Outcome) -> list[str]:
     return [*map(advice_text, said)]
 
 
-def _disk(request: RepairRequest, outcome: RepairOutcome, rules: BrokerRules) -> NewDisk:
+def _disk(request: RepairRequest, outcome: RepairOutcome) -> NewDisk:
     """Return the disk of the new store, as its broker looks at it."""
     day = outcome.audited.first_day if outcome.audited is not None else None
-    limits = cleaning_rules(rules, {**DAY_DEFAULTS, **request.plan.day})
     moment = day.moment if day is not None else None
     used, copy = (moment.disk_used, moment.copy_used) if moment is not None else (None, None)
-    return NewDisk(used, copy, limits)
+    return NewDisk(used, copy, request.plan.cleaning)
 
 
 def _assumed(request: RepairRequest) -> Iterator[str]:

@@ -20,6 +20,7 @@ from typing import Any
 from schemas.outcome import Outcome
 from schemas.repair import RepairStep
 from schemas.rows import NAMED, Row
+from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.java_properties import property_line
 from store_io.base.paths import is_inner_path
@@ -27,7 +28,7 @@ from store_io.broker.releases import ALL_DEFAULTS, broker_rules, known_release
 from store_io.broker.settings.day_settings import DAY_DEFAULTS, named_settings
 from store_io.first_day.after_start import Edge, Leaving
 from store_io.first_day.cleaning import next_hour
-from store_io.first_day.cleaning_rules import hours_of
+from store_io.first_day.cleaning_rules import CleaningRules, cleaning_rules, hours_of, ledger_cleaning_rules
 from store_io.outcome.plan_writer import broker_section
 from store_io.repair.repair_documents import plan_document
 from store_io.repair.repair_steps import ACTIONS
@@ -86,6 +87,12 @@ class RepairPlan:
             return None
         named = {key: value for key, value in self.settings.items() if self.origins[key] == "broker.conf"}
         return properties_text({**named, **self.day})
+
+    @property
+    def cleaning(self) -> CleaningRules:
+        """Return how the broker deletes segments: by its own service, or by DLedger's if the log has no older part."""
+        of_ledger = not any(path.startswith(f"{COMMITLOG}/") for path in self.inputs)
+        return (ledger_cleaning_rules if of_ledger else cleaning_rules)(broker_rules(self.release), {**DAY_DEFAULTS, **self.day})
 
     def with_day_of(self, broker_conf: str | None) -> RepairPlan:
         """Return the plan with the settings of the first day that a broker.conf has; itself without one."""

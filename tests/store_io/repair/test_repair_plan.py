@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from store_io.base.errors import StoreError, UsageError
+from store_io.first_day.cleaning_rules import HOUR_MS
 from store_io.outcome.plan_writer import audit_plan
-from store_io.repair.repair_plan import read_plan
+from store_io.repair.repair_plan import RepairPlan, read_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import repaired
 from tests.support.stores import corpus_tools
@@ -85,3 +87,9 @@ def test_a_promise_that_the_audit_does_not_find(plain: tuple[Path, str], tmp_pat
     with pytest.raises(StoreError, match="truncate_at"):
         repaired(plain[0], tmp_path / "new", read_plan(json.dumps(plan).encode()))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_log_of_dledger_alone_is_cleaned_by_its_own_service() -> None:
+    plan = RepairPlan("s", "5.3.3", {}, {}, {"dledger-n0/data/0": (1, "x")}, {}, "", day={"fileReservedTime": 48})
+    mixed = replace(plan, inputs={**plan.inputs, "commitlog/0": (1, "x")})
+    assert [each.cleaning.reserved_ms // HOUR_MS for each in (plan, mixed)] == [49, 48]
