@@ -63,7 +63,7 @@ class DeltaLog:
         self._partition = partition
         self._about = columns.about if isinstance(columns, Table) else ""
         self.uri = uri
-        self._by_rs = self._open()
+        self.by_rs = self._open()
 
     def _open(self) -> DeltaRsLog | None:
         """Open the log by delta-rs; None if Spark has to write it. Makes the address whole."""
@@ -187,13 +187,13 @@ class DeltaLog:
 
     def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_spark: Callable[[], _Found]) -> _Found:
         """Ask delta-rs. If delta-rs fails, ask Spark from then on."""
-        if self._by_rs is not None:
+        if self.by_rs is not None:
             try:
-                return by_delta_rs(self._by_rs)
+                return by_delta_rs(self.by_rs)
             except Exception as problem:
                 if isinstance(problem, Raced) or not is_from_delta_rs(problem):
                     raise
-                self._by_rs = None
+                self.by_rs = None
         return by_spark()
 
     def has_run(self, run_id: str) -> bool:
@@ -235,6 +235,7 @@ class DeltaLog:
 
         Raises Raced.
         """
+        before = newest.version()
         try:
             present = {field.name for field in newest.schema().fields}
             if absent := [column for column in self._columns if column.name not in present]:  # of an earlier version
@@ -242,7 +243,7 @@ class DeltaLog:
                 newest = log.newest()
             return log.newest() if log.describe(newest) else newest
         except Exception as problem:
-            if is_from_delta_rs(problem) and log.newest().version() != newest.version():  # another writer does the same
+            if is_from_delta_rs(problem) and log.newest().version() != before:  # another writer does the same
                 raise Raced from problem
             raise
 
@@ -297,8 +298,8 @@ class DeltaLog:
         Earlier versions of this tool wrote such, and Spark does, if it rewrites files. most: so many files are read at most.
         Raises an error of the writer if another one was quicker: there is a next time.
         """
-        newest = self._by_rs.newest() if self._by_rs is not None else None  # where Spark writes there are no statistics
-        return 0 if self._by_rs is None or newest is None else self._by_rs.mend_statistics(newest, most)
+        newest = self.by_rs.newest() if self.by_rs is not None else None  # where Spark writes there are no statistics
+        return 0 if self.by_rs is None or newest is None else self.by_rs.mend_statistics(newest, most)
 
 
 def _is_race(problem: Exception) -> bool:

@@ -54,6 +54,8 @@ class DeltaRsLog:
         self._columns = columns
         self._about = about
         self._partition = list(partition)
+        self._known: Any = None  # the table, if it was opened and lies on another machine
+        self.is_new = False  # whether the last commit has made it
 
     def exists(self) -> bool:
         """Say whether the table has a version."""
@@ -76,6 +78,7 @@ class DeltaRsLog:
         from deltalake.exceptions import CommitFailedError, DeltaError
         from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
+        self.is_new = newest is None
         if newest is None:
             struct = struct_of(*self._columns)
             added = [_added(file, self._partition, struct) for file in files]
@@ -119,8 +122,9 @@ class DeltaRsLog:
             if now is None or now.version() == before:
                 raise
             raise Raced from problem
-        if newest.version() % _CHECKPOINT_VERSIONS == 0:
+        if (before + 1) % _CHECKPOINT_VERSIONS == 0:
             with contextlib.suppress(Exception):  # it speeds up readers; the version itself is committed
+                newest = self.newest()
                 newest.create_checkpoint()
                 self.clean(newest)
 
@@ -185,16 +189,27 @@ class DeltaRsLog:
         return bool(other)
 
     def newest(self) -> Any:
-        """Return the newest version, or None if there is none yet."""
+        """Return the newest version, or None if there is none yet.
+
+        In S3 and HDFS, where each file of a log is a request, a table that was opened before is read on, and is the same object.
+        """
         from deltalake import DeltaTable
-        from deltalake.exceptions import TableNotFoundError
+        from deltalake.exceptions import DeltaError, TableNotFoundError
 
         if not is_remote(self.place) and not os.path.isdir(f"{self.place}/_delta_log"):
             return None
+        known, self._known = self._known, None
+        if known is not None:
+            with contextlib.suppress(DeltaError, OSError):  # what it was made of may be gone
+                known.update_incremental()
+                self._known = known
+                return known
         try:
-            return DeltaTable(self.place, storage_options=delta_rs_options(self.place))
+            found = DeltaTable(self.place, storage_options=delta_rs_options(self.place))
         except TableNotFoundError:  # a writer has only made the folder
             return None
+        self._known = found if is_remote(self.place) else None
+        return found
 
     def _without(self, newest: Any, run_id: str) -> Any:
         """Return the newest version, once it has no rows of the run in files that it shares with others. Raises Raced."""

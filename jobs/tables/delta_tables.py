@@ -114,18 +114,20 @@ class Tables:
             for done in [threads.submit(replace, name) for name in work]:
                 done.result()
         replace(RUNS)
-        self._care(month)
+        self._care([*work, RUNS], month)
 
-    def _care(self, month: str) -> None:
+    def _care(self, written: Iterable[str], month: str) -> None:
         """Put the small files of a month together if they have become many, and mend statistics of some files.
 
         A failure of that is no fault of the audit.
         """
         from jobs.tables.table_care import TableCare
 
-        for name, log in self._logs.items():
+        for name, log in ((name, self._logs[name]) for name in written):
+            if log.by_rs is not None and log.by_rs.is_new:
+                continue
             with contextlib.suppress(Exception):
-                TableCare(log.uri, name).compact_month(month)
+                TableCare(log.uri, name, log.by_rs).compact_month(month)
             with contextlib.suppress(Exception):
                 log.mend_statistics(_MENDED_A_NIGHT)
 

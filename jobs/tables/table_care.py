@@ -27,7 +27,7 @@ from jobs.report.past_views import KnownRun
 from jobs.runtime.faults import reason
 from jobs.runtime.remote_files import HdfsFiles, S3Files
 from jobs.tables.delta_query import DeltaQuery, one_of
-from jobs.tables.delta_rs_log import DeltaRsLog, no_cleaning, panics_as_errors
+from jobs.tables.delta_rs_log import DeltaRsLog, live_files, no_cleaning, panics_as_errors
 from jobs.tables.past_runs import began, by_store
 from jobs.tables.table_files import (
     LiveFile,
@@ -55,9 +55,12 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class TableCare:
-    """One table. uri: a folder of this machine, an `s3://` or an `hdfs://` URI. All methods raise TablesFailed."""
+    """One table. uri: a folder of this machine, an `s3://` or an `hdfs://` URI. All methods raise TablesFailed.
 
-    def __init__(self, uri: str, name: str):
+    log: of the table, if it is open already.
+    """
+
+    def __init__(self, uri: str, name: str, log: DeltaRsLog | None = None):
         place = hadoop_path(uri) if is_local(uri) else uri
         if not (is_local(uri) or is_remote(uri)):
             raise TablesFailed(
@@ -65,7 +68,7 @@ class TableCare:
             )
         refuse_misread(uri)
         self.uri, self.name = uri, name
-        self._log = DeltaRsLog(place, (), ())
+        self._log = log or DeltaRsLog(place, (), ())
         self._dataset = name in DATASETS
 
     @cached_property
@@ -147,14 +150,15 @@ class TableCare:
         """
         if not self.can_compact():
             return False
-        if of_table(self.uri, lambda: self._log.newest().metadata().partition_columns) != [MONTH.name]:
+        newest = of_table(self.uri, self._log.newest)
+        if newest.metadata().partition_columns != [MONTH.name]:
             return False
-        small = [f for f in self.live() if f.values.get(MONTH.name) == month and f.size_bytes < TARGET_BYTES]
+        small = [f for f in live_files(newest) if f.values.get(MONTH.name) == month and f.size_bytes < TARGET_BYTES]
         if len(small) < MANY_FILES or sum(file.size_bytes for file in small) > MOST_BYTES:
             return False
         self.refuse_links()
         with panics_as_errors():
-            _compact(self._log.newest(), [(MONTH.name, "=", month)])
+            _compact(newest, [(MONTH.name, "=", month)])
         return True
 
     def unneeded(self, hours: float) -> list[StoredFile]:
@@ -191,12 +195,13 @@ class TableCare:
         self.refuse_links()
         for attempt in range(_ATTEMPTS):
             newest = of_table(self.uri, self._log.newest)
+            before = newest.version()
             try:
                 with panics_as_errors():
                     change(newest)
                 return
             except CommitFailedError as problem:
-                if of_table(self.uri, self._log.newest).version() == newest.version():
+                if of_table(self.uri, self._log.newest).version() == before:
                     raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
                 time.sleep(0.05 * (attempt + 1) * random.uniform(0.5, 1))
             except Exception as problem:  # its library's errors have no common kind

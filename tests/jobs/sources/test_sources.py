@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
@@ -40,7 +41,7 @@ from store_io.messages import question
 from store_io.messages.choice import by_pieces
 from tests.store_io.messages.test_message_rows import odd_store, plain, rows_of
 from tests.support.answers.lost_messages import damaged_store
-from tests.support.delta_readers import by_dataset_of, wrong
+from tests.support.delta_readers import READERS, wrong, wrong_in_spark
 from tests.support.failing_reads import REQUESTS, failing_calls
 from tests.support.stores import builders
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -458,7 +459,14 @@ def test_a_copy_of_messages_is_taken_from_then_on(
         assert topics == sorted(topics) and not topics == []
     if form == "delta":
         table = DeltaTable(tmp_path / "copy")
-        assert wrong(table, by_dataset_of(table), 3) == []  # flags too, of which Spark writes no bounds
+        assert [found for reader in READERS for found in wrong(table, reader(table), 3)] == []  # flags too
+        assert wrong_in_spark(spark, tmp_path / "copy", 1) == []
+    else:
+        of_topic = f"FROM '{tmp_path}/copy/*.parquet' WHERE topic = '{plain[0]['topic']}'"
+        wanted = sum(row["topic"] == plain[0]["topic"] for row in plain)
+        assert duckdb.connect().execute(f"SELECT count(*) {of_topic}").fetchall() == [(wanted,)]
+        rows = pq.read_table(tmp_path / "copy", filters=[("topic", "==", plain[0]["topic"])])
+        assert rows.num_rows == copy.where(copy["topic"] == plain[0]["topic"]).count() == wanted
 
     def places(frame: Any) -> set[str]:
         return {Path(name.removeprefix("file:").rpartition("/copy/")[0].replace("///", "/")) for name in frame.inputFiles()}

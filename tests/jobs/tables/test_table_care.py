@@ -201,10 +201,10 @@ def test_a_reader_and_a_writer_that_were_there_before_go_on(nights: Path) -> Non
     tables_command.vacuum(tables_under(str(nights)))
     assert reader.to_pyarrow_table().num_rows == 36
     log = DeltaLog(NO_SESSION, f"file:{nights}/segments", TABLES["segments"])
-    assert log._by_rs is not None
+    assert log.by_rs is not None
     file = log.write_file("night-99", arrow_table([{"store": "s0", "file": "commitlog/0"}], TABLES["segments"]))
     newest, asked = DeltaTable(nights / "segments"), iter([writer])
-    log._by_rs.newest = lambda: next(asked, DeltaTable(nights / "segments"))  # type: ignore[method-assign]
+    log.by_rs.newest = lambda: next(asked, DeltaTable(nights / "segments"))  # type: ignore[method-assign]
     log.replace_run("night-99", [file])  # it first looks at the files that the compaction has taken out
     assert runs_in(nights, "segments") == {"night-97": 6, "night-98": 6, "night-99": 1}
     assert newest.version() < DeltaTable(nights / "segments").version()
