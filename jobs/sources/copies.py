@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
@@ -36,7 +37,7 @@ from store_io.source.byte_source import shown
 
 FORMATS = ("parquet", "delta")
 SORTED = ("topic", "store_time_ms", "store_time")
-FILE_BYTES = 64 << 20  # of rows in a task's memory, which are sorted and written as one file
+FILE_BYTES = 32 << 20  # of rows in a task's memory, which are sorted and written as one file
 GROUP_BYTES = 16 << 20  # of them in a row group, each with its own statistics
 MADE_OF = "_made_of.json"  # readers of Parquet and Delta pass over such names
 _OF_A_QUESTION = frozenset(("columns", "since", "until", "pushdown"))  # options that choose among the rows of a copy
@@ -222,7 +223,7 @@ def _files(folder: str, order: Sequence[str], struct: str) -> Fold:
     def write(part: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, table in enumerate(_gathered(batches)):
             name = f"part-{part:05d}-{number:05d}.parquet"
-            _put(folder, name, _encoded(table.sort_by([(column, "ascending") for column in order]) if order else table, struct))
+            _put(folder, name, _encoded(table, struct, order))
             yield pa.RecordBatch.from_pydict({"file": [name]})
 
     return write
@@ -243,12 +244,15 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def _encoded(table: pa.Table, struct: str) -> bytes:
-    """Return a table as a Parquet file. struct: the columns as Spark's JSON has them, with their comments."""
+def _encoded(table: pa.Table, struct: str, order: Sequence[str] = ()) -> bytes:
+    """Return a table as a Parquet file, sorted. struct: the columns as Spark's JSON has them, with their comments."""
     sink = pa.BufferOutputStream()
     few = [name for name in table.column_names if name in (*DICTIONARY, STORE.name)]
     rows = max(1, table.num_rows * GROUP_BYTES // max(1, table.nbytes))
     described = table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": struct})
-    pq.write_table(described, sink, compression="zstd", compression_level=1, use_dictionary=few, row_group_size=rows)
+    places = pc.sort_indices(table, [(column, "ascending") for column in order]) if order else None
+    with pq.ParquetWriter(sink, described.schema, compression="zstd", compression_level=1, use_dictionary=few) as writer:
+        for low in range(0, table.num_rows, rows):  # a sorted copy of one group at a time
+            writer.write_table(described.slice(low, rows) if places is None else described.take(places.slice(low, rows)), rows)
     content: bytes = sink.getvalue().to_pybytes()
     return content
