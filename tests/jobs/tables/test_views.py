@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import make_dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,13 +15,16 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs import entry
+from jobs.commands import tables_command
 from jobs.runtime.session import Session
 from jobs.tables.delta_log import DeltaLog
-from jobs.tables.delta_tables import Tables, arrow_table, run_rows
+from jobs.tables.delta_tables import Tables, arrow_table, key_of, run_rows
 from jobs.tables.past_runs import History
+from jobs.tables.table_care import tables_under
 from schemas.first_day import FirstDay, Retention, StartMoment, TimersOfDay
 from schemas.table_views import VIEWS
 from schemas.tables import TABLES
+from tests.support.delta_readers import READERS, wrong
 from tests.support.handmade import samples
 
 NO_SESSION: Any = None
@@ -94,3 +99,48 @@ def test_spark_makes_the_same(spark_session: Session, place: str, view: str, cap
         spark_session.spark.sql(statement)
     again = spark_session.spark.table(view).selectExpr(*COLUMNS[view]).collect()
     assert sorted(map(tuple, again)) == in_process(place, view)
+
+
+def differing(spark_session: Session, place: Path) -> list[Any]:
+    """What the readers do not agree on: each view, Spark too, and filters on each column."""
+    runs = DeltaTable(place / "runs").to_pyarrow_table()
+    newest = runs.group_by("store").aggregate([("started_at", "max")]).to_pylist()
+    wanted = {name: in_process(str(place), name) for name in VIEWS}
+    found: list[Any] = []
+    if {row[0] for row in wanted["runs_latest"]} != {row["store"] for row in newest} or len(wanted["stores"]) != len(newest):
+        found.append(("pyarrow", newest))
+    base = duckdb.connect()
+    for name in ("runs", "findings"):
+        base.register(name, DeltaTable(place / name).to_pyarrow_dataset())
+    for name, select in VIEWS.items():
+        base.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {select}")
+        rows = base.execute(f"SELECT {', '.join(COLUMNS[name])} FROM {name}").fetchall()
+        spark_rows = Tables(spark_session, str(place)).read(name).selectExpr(*COLUMNS[name]).collect()
+        if not sorted(rows) == sorted(map(tuple, spark_rows)) == wanted[name]:
+            found.append((name, rows, spark_rows, wanted[name]))
+    for name in ("runs", "findings"):
+        table = DeltaTable(place / name)
+        found += [(name, *each) for reader in READERS for each in wrong(table, reader(table), 1)]
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("nights", [4, pytest.param(40, marks=pytest.mark.soak)])
+def test_nights_of_three_stores_by_two_writers_at_once(spark_session: Session, tmp_path: Path, nights: int) -> None:
+    place, outcomes = tmp_path / "tables", [samples.lacking(samples.damaged()), samples.clean(), samples.not_audited()]
+
+    def write(first: int) -> None:
+        tables = Tables(spark_session, str(place))
+        for night in range(first, nights, 2):
+            began = samples.RUN.started_at + timedelta(days=night)
+            tables.write_run(replace(samples.RUN, run_id=f"n{night}", started_at=began, finished_at=began), outcomes)
+
+    with ThreadPoolExecutor(2) as writers:
+        list(writers.map(write, (0, 1)))
+    assert len(in_process(str(place), "stores")) == 3
+    assert {row[:3] for row in in_process(str(place), "stores")} == {
+        (name, nights, f"n{nights - 1}") for name in (key_of(outcome) for outcome in outcomes)
+    }
+    assert differing(spark_session, place) == []
+    tables_command.compact(tables_under(str(place)))
+    assert differing(spark_session, place) == []
