@@ -1,35 +1,35 @@
 """Reads from the Delta tables what earlier runs say of the stores.
 
-It shows what need not be read again, what is read first, and how far each log has reached. Spark reads them, which such an audit
-has started anyway, and which reaches every place that tables are written to; delta-rs, which answers `runs`, does not.
+It shows what need not be read again, what is read first, and how far each log has reached. All is asked by SQL.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 from jobs.cli.option_values import LAST_RUN
 from jobs.cli.stores import StoreArgument
-from jobs.report.values_as_rows import SETTINGS, columns_of, micros_of, time_of, values
+from jobs.report.values_as_rows import SETTINGS, columns_of, micros_of, time_of
 from jobs.runtime.faults import reason
-from jobs.tables.names_in_tables import StoredRun, StoreNames
-from jobs.tables.past_runs import began, by_store
+from jobs.tables.names_in_tables import StoredRun
+from jobs.tables.past_runs import History, began, by_store
 from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, Row
 from store_io.base.errors import StoreError, UsageError
 from store_io.checks.changed_bytes import Seen, SegmentRow, seen_segments
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
     from jobs.tables.delta_tables import Tables
 
-DERIVED_FILES = "^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"
+_DERIVED = ("consumequeue", "batchconsumequeue", "consumequeue_ext", "index")
+_OF_DERIVED = f"severity <> '{NOTE}' AND split_part(file, '/', 1) IN {_DERIVED}"
+_NO_RUN = "--since-run {!r}: {} has no run of this id with a store of this audit"
 T = TypeVar("T")
 _EVER, _NEVER = float("inf"), float("-inf")
 Derived = tuple[str, int | None, int]  # file, physical offset, count: as in EarlierRun.derived
@@ -71,10 +71,13 @@ def earlier_runs(
     for; TablesFailed.
     """
     try:
-        return _earlier_runs(tables, stores, since_run, run_id, rules_version)
+        history = tables.history()
+        if history is None and since_run not in (None, LAST_RUN):
+            raise UsageError(_NO_RUN.format(since_run, tables.uri))
+        return {} if history is None else _earlier_runs(history, stores, since_run, run_id, rules_version)
     except StoreError:
         raise
-    except Exception as problem:  # a damaged file, a protocol that this Delta does not know: Spark's errors have no common kind
+    except Exception as problem:  # a damaged file, a protocol that this Delta does not know: delta-rs' errors have no common kind
         raise StoreError(f"earlier runs cannot be read from the tables {tables.uri}: {reason(problem)}") from None
 
 
@@ -115,25 +118,17 @@ class _Reached(StoredRun):
 
 
 def _earlier_runs(
-    tables: Tables, stores: Sequence[StoreArgument], since_run: str | None, run_id: str, rules_version: str
+    history: History, stores: Sequence[StoreArgument], since_run: str | None, run_id: str, rules_version: str
 ) -> dict[str, EarlierRun]:
-    from pyspark.sql import functions as sql
-
-    keys = {store.key for store in stores}
     named = since_run if since_run != LAST_RUN else None
-    if "level" not in tables.read("runs").columns:  # tables of a version that did not say what was verified
+    runs = history.query(Run, f"SELECT {', '.join(columns_of(Run))} FROM runs", stores=[store.key for store in stores])
+    every = [run for run in runs if run.run_id != run_id]
+    if every and all(run.level is None for run in every):  # of a version that did not say what was verified
         return {}
-    runs = tables.rows_of("runs")
-    if "month" not in runs.columns:  # made by a version that put each run in a folder of its own
-        runs = runs.withColumn("month", sql.lit(None).cast("string"))
-    runs = runs.withColumn("started_at", sql.unix_micros("started_at")).select(*columns_of(Run))
-    asked = values(Run, (row.asDict(True) for row in runs.collect()))
-    names = StoreNames(asked)
-    every = [run for run in names.named(asked) if run.store in keys and run.run_id != run_id]
     full = [run for run in every if run.level != "quick" and named in (None, run.run_id)]
     chosen = {run.store: run for run in sorted(full, key=lambda run: (_time(run.started_at, _NEVER), run.run_id))}  # the latest
     if named is not None and not chosen:
-        raise UsageError(f"--since-run {named!r}: {tables.uri} has no run of this id with a store of this audit")
+        raise UsageError(_NO_RUN.format(named, history.uri))
     derived: dict[str, list[Derived]] = {store: [] for store in chosen}
     found = {
         store: EarlierRun(run.run_id, run.release, run.settings, {}, derived=derived[store])
@@ -143,39 +138,31 @@ def _earlier_runs(
     if not found:
         return {}
 
-    of_these = sql.col("run_id").isin(sorted({earlier.run_id for earlier in found.values()}))
+    run_ids = sorted({earlier.run_id for earlier in found.values()})
 
-    def earlier_of(run_id: str, store: str) -> EarlierRun | None:
-        earlier = found.get(store)
-        return earlier if earlier is not None and earlier.run_id == run_id else None
+    def rows_of(columns: str, table: str, wanted: str = "TRUE") -> Iterator[tuple[EarlierRun, Row]]:
+        """Yield the run that is named for its store, and the row, of each wanted row of a table."""
+        statement = f"SELECT {columns} FROM {table} WHERE {wanted}"
+        for row in history.rows(statement, run_ids, list(found)):
+            if found[row["store"]].run_id == row["run_id"]:
+                yield found[row["store"]], row
 
-    def rows_of(frame: DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the run and the store of each row of the runs that are named, and these columns."""
-        for run_id, stored, *rest in frame.where(of_these).select("run_id", "store", *columns).collect():
-            store = names.of(run_id, stored)
-            if (earlier := earlier_of(run_id, store)) is not None:
-                yield earlier, store, *rest
-
-    segments = tables.read("segments").where(of_these).withColumn("verified_at", sql.unix_micros("verified_at"))
-    for segment in segments.collect():
-        row: Row = segment.asDict(True)
-        store = names.of(row["run_id"], row["store"])
-        if (earlier := earlier_of(row["run_id"], store)) is not None:
-            earlier.segments[row["file"]] = _segment({**row, "store": store})
-    since = _Since(tables, found, every, names)
+    for earlier, row in rows_of("*", "segments"):
+        earlier.segments[row["file"]] = _segment(row)
+    since = _Since(history, found, every)
     since.mark_segments()
     if since_run is None:
         return found
-    queues = rows_of(tables.read("queues"), "topic", "queue_id", "file_count", "compared")
-    for earlier, store, topic, queue_id, file_count, compared in queues:
-        if compared is None and file_count:  # not read in time: nothing is known of them
-            derived[store].append(("consumequeue", None, 1))
-        earlier.queues[topic, queue_id] = tuple((file["file"], file["entries"], file["digest"]) for file in compared or ())
-    for earlier, _, file, digest in rows_of(tables.read("index_files"), "file", "digest"):
-        earlier.index[file] = digest
-    findings = tables.read("findings").where((sql.col("severity") != NOTE) & sql.col("file").rlike(DERIVED_FILES))
-    for _, store, *finding in rows_of(findings, "file", "phy_offset", "count"):
-        derived[store].append((finding[0], finding[1], finding[2]))
+    for earlier, row in rows_of("run_id, store, topic, queue_id, file_count, compared", "queues"):
+        compared = row["compared"]
+        if compared is None and row["file_count"]:  # not read in time: nothing is known of them
+            derived[row["store"]].append(("consumequeue", None, 1))
+        of_queue = tuple((file["file"], file["entries"], file["digest"]) for file in compared or ())
+        earlier.queues[row["topic"], row["queue_id"]] = of_queue
+    for earlier, row in rows_of("run_id, store, file, digest", "index_files"):
+        earlier.index[row["file"]] = row["digest"]
+    for _, row in rows_of("run_id, store, file, phy_offset, count", "findings", _OF_DERIVED):
+        derived[row["store"]].append((row["file"], row["phy_offset"], row["count"]))
     for store, told in since.derived():
         derived[store].append(told)
     return found
@@ -192,14 +179,11 @@ class Furthest:
         self._tables, self._run_id, self._stores = tables, run_id, stores
         self._seen: dict[str, Seen] = {}
         self._by_store: dict[str, list[_Reached]] = {}
-        self._names = StoreNames(())
         self.problem = ""  # why not all is known, a sentence
 
     def read(self) -> Furthest:
         """Read the runs."""
-        found = self._rows("runs", _Reached)
-        self._names = StoreNames(found)
-        runs = [run for run in self._names.named(found) if run.started_at is not None]
+        runs = [run for run in self._rows("runs", _Reached) if run.started_at is not None]
         own = min((began(run) for run in runs if run.run_id == self._run_id), default=micros_of(datetime.now(UTC)))
         self._by_store = by_store(run for run in runs if began(run) < own and run.messages)
         self._read_segments()
@@ -213,19 +197,23 @@ class Furthest:
             last.setdefault(newest.run_id, set()).add(key)
         for run_id, keys in last.items():
             of_store: dict[str, list[SegmentRow]] = {key: [] for key in keys}
-            for row in self._rows("segments", SegmentRow, run_id):
-                if (store := self._names.of(row.run_id, row.store)) in keys:
-                    of_store[store].append(row)
+            for row in self._rows("segments", SegmentRow, run_id, keys):
+                of_store[row.store].append(row)
             self._seen |= {key: seen_segments(rows) for key, rows in of_store.items()}
 
-    def _rows(self, table: str, shape: type[T], run_id: str | None = None) -> list[T]:
-        """Return rows as `Tables.few` does; none if they cannot be read: the audit itself needs no table."""
+    @cached_property
+    def _history(self) -> History | None:
+        return self._tables().history()
+
+    def _rows(self, table: str, shape: type[T], run_id: str | None = None, stores: Collection[str] | None = None) -> list[T]:
+        """Return rows of one run, or of all; none if they cannot be read: the audit itself needs no table."""
+        statement = f"SELECT {', '.join(columns_of(shape))} FROM {table}"
         try:
-            rows = self._tables().few(table, columns_of(shape), run_id)
-        except Exception as problem:  # the JVM's own kinds of errors have no common one
+            run_ids, of_stores = None if run_id is None else [run_id], None if stores is None else sorted(stores)
+            return [] if self._history is None else self._history.query(shape, statement, run_ids, of_stores)
+        except Exception as problem:  # delta-rs' errors have no common kind
             self.problem = f"what earlier runs saw of the stores is not known: {problem}"
             return []
-        return values(shape, ({name: micros_of(v) if isinstance(v, datetime) else v for name, v in row.items()} for row in rows))
 
     def of(self, store: StoreArgument) -> FurthestRun | None:
         """Return the run that saw most of this store; None if no run saw a message of it."""
@@ -242,8 +230,8 @@ class Furthest:
 
     def begins(self, store: StoreArgument, run: FurthestRun) -> dict[str, int | None]:
         """Return the earliest store time of each of this store's segments in that run, by path; those with messages alone."""
-        rows = (row for row in self._rows("segments", SegmentRow, run.run_id) if row.messages)
-        return {row.file: row.first_store_time_ms for row in rows if self._names.of(row.run_id, row.store) == store.key}
+        rows = self._rows("segments", SegmentRow, run.run_id, [store.key])
+        return {row.file: row.first_store_time_ms for row in rows if row.messages}
 
 
 def _reach(run: _Reached) -> tuple[int, bool, int, str]:
@@ -275,27 +263,27 @@ class _Since:
     every: all runs of these stores.
     """
 
-    tables: Tables
+    history: History
     found: dict[str, EarlierRun]
     every: Sequence[Run]
-    names: StoreNames
 
     def mark_segments(self) -> None:
         """Mark the segments as damaged in which another run has found damage since."""
         if not (runs := self._runs()):
             return
-        from pyspark.sql import functions as F
-
-        unknown = F.coalesce(F.col("digest"), F.lit("")) != ""  # it was read, and by no version that says what it found there
-        bad = F.col("problem").isNotNull() | (F.col("damaged_bytes") > 0) | (F.col("findings") > 0)
-        bad |= unknown & (F.col("damaged_bytes").isNull() | F.col("findings").isNull())
-        read = F.unix_micros("verified_at")  # in a row that was taken over: the earlier reading
-        own = F.collect_set(F.when(read.isNull(), F.col("run_id"))).alias("run_ids")
-        rows = self._rows_of("segments", runs, bad).groupBy("store", "file").agg(F.max(read).alias("read"), own)
-        for store, file, when, run_ids in rows.collect():
+        # With a digest it was read, and by no version that says what it found there. Without a time a run has read it itself;
+        # else the row was taken over, and that is the earlier reading.
+        statement = """
+SELECT store, file, max(verified_at) AS verified, array_agg(DISTINCT CASE WHEN verified_at IS NULL THEN run_id END) AS run_ids
+FROM segments WHERE problem IS NOT NULL OR damaged_bytes > 0 OR findings > 0
+    OR coalesce(digest, '') <> '' AND (damaged_bytes IS NULL OR findings IS NULL)
+GROUP BY store, file"""
+        for row in self._rows(statement, runs):
+            store, file = row["store"], row["file"]
             segments = self.found[store].segments
             known = segments.get(file)
-            if known is not None and max(_newest(runs, store, run_ids), _time(when, _NEVER)) >= _was_read(known):
+            own, earlier = _newest(runs, store, row["run_ids"]), _time(row["verified"], _NEVER)
+            if known is not None and max(own, earlier) >= _was_read(known):
                 segments[file] = replace(known, damaged=True)
 
     def derived(self) -> Iterator[tuple[str, Derived]]:
@@ -305,17 +293,17 @@ class _Since:
         """
         if not (runs := self._runs()):
             return
-        from pyspark.sql import functions as F
-
-        wanted = (F.col("severity") != NOTE) & F.col("file").rlike(DERIVED_FILES)
-        rows = self._rows_of("findings", runs, wanted).groupBy("store", "file", "phy_offset", "count")
-        for store, file, phy_offset, count, run_ids in rows.agg(F.collect_set("run_id")).collect():
+        columns = "store, file, phy_offset, count"
+        statement = f"""
+SELECT {columns}, array_agg(DISTINCT run_id) AS run_ids FROM findings WHERE {_OF_DERIVED} GROUP BY {columns}"""
+        for row in self._rows(statement, runs):
+            store, phy_offset, count = row["store"], row["phy_offset"], row["count"]
             concerned = list(_left_out(self.found[store].segments.values()))
             if phy_offset is not None and count == 1:
                 concerned = [one for one in concerned if _holds(one, phy_offset)] or concerned
-            when = _newest(runs, store, run_ids)
+            when = _newest(runs, store, row["run_ids"])
             if any(when >= _was_read(known) for known in concerned):
-                yield store, (file, phy_offset, count)
+                yield store, (row["file"], phy_offset, count)
 
     def _runs(self) -> dict[tuple[str, str], Run]:
         first = {
@@ -331,18 +319,15 @@ class _Since:
             and run.found_something
         }
 
-    def _rows_of(self, name: str, runs: dict[tuple[str, str], Run], wanted: Column) -> DataFrame:
-        """Return the wanted rows of a table, of these runs and stores. Other stores of these runs may be among them."""
-        months = {run.month for run in runs.values()}
-        run_ids = sorted({run_id for _, run_id in runs})
-        of_months = None if None in months else sorted(filter(None, months))
-        frame = self.names.frame(self.tables.rows_of(name, run_ids, of_months), run_ids)
-        return frame.where(frame["store"].isin(sorted({store for store, _ in runs})) & wanted)
+    def _rows(self, statement: str, runs: dict[tuple[str, str], Run]) -> list[Row]:
+        """Return the answer on the rows of these runs and stores. Other stores of these runs may be among them."""
+        stores, run_ids = ({key[at] for key in runs} for at in (0, 1))
+        return self.history.rows(statement, sorted(run_ids), sorted(stores))
 
 
-def _newest(runs: dict[tuple[str, str], Run], store: str, run_ids: Iterable[str]) -> float:
+def _newest(runs: dict[tuple[str, str], Run], store: str, run_ids: Iterable[str | None]) -> float:
     """Return when the last of these runs that count for the store began."""
-    known = (runs.get((store, run_id)) for run_id in run_ids)
+    known = (runs.get((store, run_id)) for run_id in run_ids if run_id)
     return max((_time(run.started_at, _EVER) for run in known if run), default=_NEVER)
 
 

@@ -24,17 +24,16 @@ from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from jobs.runtime.faults import reason
+from jobs.tables.delta_query import BySpark, loaded
 from jobs.tables.delta_rs_log import DeltaRsLog, Raced, is_from_delta_rs
 from jobs.tables.file_statistics import statistics_in
-from jobs.tables.table_files import DataFile, LiveFile, TablesFailed, delta_rs_misreads, hadoop_path, is_local, of_table
-from schemas.rows import Row
+from jobs.tables.table_files import DataFile, TablesFailed, delta_rs_misreads, hadoop_path, is_local, of_table
 from schemas.tables import MONTH, RUN_ID, Column, Table, struct_of
 
 if TYPE_CHECKING:
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 _ATTEMPTS = 20
 _Found = TypeVar("_Found")
 _SPARKS_RACES = re.compile("DELTA_(CONCURRENT_|METADATA_CHANGED|PROTOCOL_CHANGED)|Concurrent[A-Za-z]+Exception")
-_NO_TABLE = ("DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND")  # the latter without the folder
 
 
 class DeltaLog:
@@ -127,54 +125,6 @@ class DeltaLog:
         finally:
             out.close()
 
-    def rows(self, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
-        """Return rows of these columns and `run_id`. If a run is named, they are that run's alone; a column that a file lacks is
-        null.
-
-        For a few small files: they are read here, without a Spark job, which would take its first second to begin. Raises
-        TablesFailed.
-        """
-        here, there = partial(self._rows_of, columns, run_id), partial(self._rows_by_spark, columns, run_id)
-        return of_table(self.uri, lambda: self._by_either(here, there))
-
-    def _rows_of(self, columns: Sequence[str], run_id: str | None, log: DeltaRsLog) -> list[Row]:
-        return [row for file in log.files(run_id) for row in self._parquet(file, (RUN_ID.name, *columns), run_id)]
-
-    def _rows_by_spark(self, columns: Sequence[str], run_id: str | None) -> list[Row]:
-        if self._names() is None:
-            return []
-        frame = self.frame()
-        named = [name for name in (RUN_ID.name, *columns) if name in frame.columns]
-        chosen = frame if run_id is None else frame.where(frame[RUN_ID.name] == run_id)
-        return [{**dict.fromkeys(columns), **row} for row in chosen.select(*named).toArrow().to_pylist()]
-
-    def _parquet(self, live: LiveFile, columns: Sequence[str], run_id: str | None) -> list[Row]:
-        """Return a file's rows with these columns and those of its partition; a missing column is null.
-
-        run_id: if given, the rows of this run alone: only they become objects, as months of many runs lie in one file.
-        """
-        file = pq.ParquetFile(self._source(live.path))
-        present = [name for name in columns if name in file.schema_arrow.names and name not in live.values]
-        own = {name: live.values.get(name) for name in columns if name not in present}
-        if run_id is None or RUN_ID.name not in present:
-            return [{**row, **own} for row in file.read(columns=present).to_pylist()]
-        groups = [number for number in range(file.num_row_groups) if _may_hold(file.metadata.row_group(number), run_id)]
-        table = file.read_row_groups(groups, columns=present)
-        return [{**row, **own} for row in table.filter(pc.equal(table[RUN_ID.name], run_id)).to_pylist()]
-
-    def _source(self, path: str) -> Any:
-        """Return what pyarrow opens as a file of the table. path: below the table's folder, or an address."""
-        uri = path if path.startswith("/") or ":" in path else f"{self.uri}/{path}"
-        return hadoop_path(uri) if is_local(uri) else pa.BufferReader(self._read(uri))
-
-    def _read(self, uri: str) -> bytes:
-        """Return all of a file that does not lie on this machine."""
-        stream = self._files.open(self._path(uri))
-        try:
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
-        finally:
-            stream.close()
-
     def frame(self) -> DataFrame:
         """Return all rows of the newest version, by Spark. The table must exist."""
         return self._started.spark.read.format("delta").load(self.uri)
@@ -183,7 +133,9 @@ class DeltaLog:
 
     def exists(self) -> bool:
         """Say whether the table has a version. Raises TablesFailed."""
-        return bool(of_table(self.uri, lambda: self._by_either(DeltaRsLog.exists, lambda: self._names() is not None)))
+        return bool(
+            of_table(self.uri, lambda: self._by_either(DeltaRsLog.exists, lambda: loaded(self._spark, self.uri) is not None))
+        )
 
     def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_spark: Callable[[], _Found]) -> _Found:
         """Ask delta-rs. If delta-rs fails, ask Spark from then on."""
@@ -201,7 +153,7 @@ class DeltaLog:
         if is_local(self.uri) and RUN_ID in self._partition:  # its tasks write there: quicker than a look into the log
             return os.path.exists(hadoop_path(f"{self.uri}/{RUN_ID.name}={run_id}"))
         return bool(
-            of_table(self.uri, lambda: self._by_either(lambda log: log.files(run_id), lambda: self._rows_by_spark((), run_id)))
+            of_table(self.uri, lambda: self._by_either(lambda log: log.files(run_id), lambda: self._has_by_spark(run_id)))
         )
 
     def replace_run(self, run_id: str, files: Sequence[DataFile]) -> None:
@@ -247,6 +199,10 @@ class DeltaLog:
                 raise Raced from problem
             raise
 
+    def by_spark(self) -> BySpark | None:
+        """Return what reads the table where delta-rs cannot; None where it can. Asked once the table is known to exist."""
+        return None if self.by_rs is not None else BySpark(self._started.spark)
+
     @cached_property
     def _spark(self) -> SparkSession:
         """Return a session that writes no statistics: Spark has those of some columns alone (`jobs.tables.file_statistics`)."""
@@ -254,34 +210,27 @@ class DeltaLog:
         session.conf.set("spark.databricks.delta.stats.collect", "false")
         return session
 
-    def _names(self) -> list[str] | None:
-        """Return the names of the table's columns; None if Spark finds no version, as when a writer has only made the folder."""
-        from pyspark.errors import AnalysisException
-
-        try:
-            return self._spark.read.format("delta").load(self.uri).columns
-        except AnalysisException as problem:
-            if problem.getCondition() in _NO_TABLE:
-                return None
-            raise
-
     def _write_by_spark(self, run_id: str, files: Sequence[DataFile]) -> None:
         """Replace the run's rows by those of the files, which are removed: Spark writes the rows to files of its own."""
-        names = self._names()
-        if names is not None and not files and not self._rows_by_spark((), run_id):
+        table = loaded(self._spark, self.uri)
+        if table is not None and not files and not self._has_by_spark(run_id):
             return
         # a table of an earlier version has another partition
-        columns = (*self._columns, *(c for c in self._partition if names is None or c.name in names))
+        columns = (*self._columns, *(c for c in self._partition if table is None or c.name in table.columns))
         declared = spark_schema(columns).toNullable()  # which Spark takes all for that it reads in a file
         frames = [self._frame_of(file, declared) for file in files] or [self._spark.createDataFrame([], declared)]
         writer = reduce(DataFrame.union, frames).write.format("delta").option("mergeSchema", "true")
-        if names is None:
+        if table is None:
             writer.mode("append").partitionBy(*(column.name for column in self._partition)).save(self.uri)
         else:
             writer.mode("overwrite").option("replaceWhere", f"`{RUN_ID.name}` = '{run_id}'").save(self.uri)
         for file in files:
             with contextlib.suppress(Py4JJavaError):
                 self._files.delete(self._path(file.uri), False)
+
+    def _has_by_spark(self, run_id: str) -> bool:
+        table = loaded(self._spark, self.uri)
+        return table is not None and not table.where(table[RUN_ID.name] == run_id).isEmpty()
 
     def _frame_of(self, file: DataFile, declared: StructType) -> DataFrame:
         """Return the rows of a file that the log does not list yet; a missing column is null."""
@@ -310,10 +259,3 @@ def _is_race(problem: Exception) -> bool:
 def spark_schema(columns: Iterable[Column]) -> StructType:
     """Return the columns as Spark has them."""
     return StructType.fromJson(struct_of(*columns))
-
-
-def _may_hold(group: Any, run_id: str) -> bool:
-    """Say whether a row group of a file may hold rows of the run, by its statistics."""
-    columns = (group.column(number) for number in range(group.num_columns))
-    known = next((column.statistics for column in columns if column.path_in_schema == RUN_ID.name), None)
-    return known is None or not known.has_min_max or known.min <= run_id <= known.max

@@ -1,4 +1,4 @@
-"""SQL over one Delta table, by delta-rs in this process: no JVM, no Spark job.
+"""SQL over Delta tables, by delta-rs in this process: no JVM, no Spark job. By Spark where delta-rs cannot read them.
 
 For questions with small answers, such as the rows of `runs`. 1,000 runs of 50 stores are read in about a second, where Spark
 needs 25: it begins with a JVM, and reads each run's small file in a task. The answer is held in memory.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -17,9 +17,13 @@ from jobs.report.values_as_rows import columns_of, values
 from jobs.tables.table_files import delta_rs_options, hadoop_path, is_local, of_table, refuse_misread
 from schemas.rows import Row
 from schemas.table_views import VIEWS
-from schemas.tables import TABLES, Column, ColumnType
+from schemas.tables import TABLES, Column, ColumnType, struct_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
+_NO_TABLE = ("DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND")  # the latter without the folder
 _TYPES = {
     "string": "VARCHAR",
     "integer": "INT",
@@ -54,7 +58,7 @@ class DeltaQuery:
         rest: what follows in the statement ("WHERE ... GROUP BY ...").
         """
         what = ", ".join(self._column(item) if item.isidentifier() else item for item in select)
-        return list(of_table(self.uri, lambda: answer({"asked": self.table}, f"SELECT {what} FROM asked {rest}")))
+        return list(of_table(self.uri, lambda: answer({"asked": self}, f"SELECT {what} FROM asked {rest}")))
 
     def read(self, shape: type[T], rest: str = "") -> list[T]:
         """Return rows of the table, which must exist, as values of a dataclass. Raises TablesFailed."""
@@ -84,19 +88,70 @@ class DeltaQuery:
             return None
 
 
-def answer(tables: Mapping[str, Any], sql: str) -> list[Row]:
-    """Return the rows of a statement on tables of delta-rs, by their names in it."""
+def answer(tables: Mapping[str, DeltaQuery], sql: str) -> list[Row]:
+    """Return the rows of a statement on tables, by their names in it."""
     from deltalake import QueryBuilder
 
     builder = QueryBuilder()
-    for name, table in tables.items():
-        builder = builder.register(name, table)
-    found = pa.RecordBatchReader.from_stream(builder.execute(sql)).read_all()  # pa.table() would import pandas
+    for name, asked in tables.items():
+        builder = builder.register(name, asked.table)
+    return _rows(pa.RecordBatchReader.from_stream(builder.execute(sql)).read_all())  # pa.table() would import pandas
+
+
+def _rows(found: pa.Table) -> list[Row]:
     for index, field in enumerate(found.schema):
         if pa.types.is_timestamp(field.type):  # µs since 1970 in UTC: what the tables hold may lie outside of datetime
             found = found.set_column(index, field.name, found.column(index).cast(pa.int64()))
     rows: list[Row] = found.to_pylist()
     return rows
+
+
+class SparkTable:
+    """One table by Spark, as `DeltaQuery` has it by delta-rs. Raises TablesFailed if it cannot be read."""
+
+    def __init__(self, spark: SparkSession, uri: str, declared: Iterable[Column]):
+        from pyspark.sql.types import StructType
+
+        frame = of_table(uri, lambda: loaded(spark, uri))
+        self.frame = None if frame is None else frame.to(StructType.fromJson(struct_of(*declared)).toNullable())
+
+    def exists(self) -> bool:
+        """Say whether the table has a version."""
+        return self.frame is not None
+
+    def stored(self) -> str:
+        """Return SQL for all declared columns of the table. One that is younger than the table is null."""
+        return "*"
+
+
+class BySpark:
+    """Opens tables that delta-rs cannot read by Spark, and asks them."""
+
+    def __init__(self, spark: SparkSession):
+        self._spark = spark.newSession()  # with views of its own
+        self._spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+
+    def open(self, uri: str, declared: Iterable[Column]) -> SparkTable:
+        """Return a table in its newest version."""
+        return SparkTable(self._spark, uri, declared)
+
+    def answer(self, tables: Mapping[str, Any], sql: str) -> list[Row]:
+        """See `answer`."""
+        for name, asked in tables.items():
+            asked.frame.createOrReplaceTempView(name)
+        return _rows(self._spark.sql(sql).toArrow())
+
+
+def loaded(spark: SparkSession, uri: str) -> DataFrame | None:
+    """Return a table as Spark has it; None if there is no version, as when a writer has only made the folder."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return spark.read.format("delta").load(uri)
+    except AnalysisException as problem:
+        if problem.getCondition() in _NO_TABLE:
+            return None
+        raise
 
 
 def named_in(statement: str) -> tuple[list[str], list[str]]:

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import lit
 
 from jobs.report.files.result_files import RunInfo, finding_row
-from jobs.runtime.faults import reason
 from jobs.tables.delta_log import DeltaLog, spark_schema
 from jobs.tables.delta_query import named_in
+from jobs.tables.past_runs import History
 from jobs.tables.remote_log import RemoteLog
-from jobs.tables.table_files import DataFile, TablesFailed, hadoop_path, is_local, is_remote
+from jobs.tables.table_files import DataFile, hadoop_path, is_local, is_remote
 from schemas.arrow import arrow_schema
 from schemas.first_day import FirstDay
 from schemas.outcome import Outcome
@@ -131,32 +130,10 @@ class Tables:
             with contextlib.suppress(Exception):
                 log.mend_statistics(_MENDED_A_NIGHT)
 
-    def few(self, name: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
-        """Return rows of a small table with these columns and run_id, without a Spark job.
-
-        If a run is named, its rows alone; no rows if nothing was written yet. Raises TablesFailed.
-        """
-        return self._logs[name].rows(columns, run_id)
-
-    def rows_of(self, name: str, run_ids: Sequence[str] | None = None, months: Sequence[str] | None = None) -> DataFrame:
-        """Return a table's rows with the current columns; a column that is younger than the table is null.
-
-        Runs that are not whole are among them: only `runs` shows which. Raises TablesFailed.
-        run_ids: if given, rows of these runs alone.
-        months: the months in which these runs began, so that no file of others is opened.
-        """
-        try:
-            frame = self._frame(name)
-        except TablesFailed:
-            raise
-        except Exception as problem:
-            raise TablesFailed(f"table {self._logs[name].uri}: {reason(problem)}") from None
-        if run_ids is not None:
-            frame = frame.filter(frame[RUN_ID.name].isin(list(run_ids)))
-        if months is not None and MONTH.name in frame.columns:
-            frame = frame.filter(frame[MONTH.name].isin(list(months)))
-        younger = [field for field in spark_schema(TABLES[name]) if field.name not in frame.columns]
-        return frame.withColumns({field.name: lit(None).cast(field.dataType) for field in younger}) if younger else frame
+    def history(self) -> History | None:
+        """Return what all runs have written, for SQL; None if that is nothing yet. Raises TablesFailed."""
+        runs = self._logs[RUNS]
+        return History(runs.uri.removesuffix(f"/{RUNS}"), runs.by_spark()) if runs.exists() else None
 
     def read(self, name: str) -> DataFrame:
         """Return the rows of all whole runs of a table, a dataset or a view (`schemas.table_views`). Raises TablesFailed.

@@ -9,15 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from jobs.cli.argument_places import folder_name, last_part
 from jobs.report.past_views import KnownRun, OfRun
 from jobs.tables.delta_query import text
-from schemas.tables import NAME, RUN_ID, STORE
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from schemas.tables import NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +66,6 @@ class StoreNames:
         return f"""SELECT stored.* EXCEPT (store), coalesce(moved.place, stored.store) AS store
             FROM ({rows}) AS stored LEFT JOIN (VALUES {places}) AS moved (run_id, store, place)
             ON stored.run_id = moved.run_id AND stored.store = moved.store"""
-
-    def frame(self, frame: DataFrame, run_ids: Iterable[str]) -> DataFrame:
-        """Return rows of these runs, each with its store."""
-        wanted = set(run_ids)
-        moved = {key: place for key, place in self._moved.items() if key[0] in wanted}
-        if not moved:
-            return frame
-        from pyspark.sql import functions as F
-
-        known = F.create_map(*(F.lit(text) for key, place in moved.items() for text in ("\n".join(key), place)))
-        key = F.concat_ws("\n", RUN_ID.name, STORE.name)
-        return frame.withColumn(STORE.name, F.coalesce(known[key], F.col(STORE.name)))
 
 
 def _is_its_folder(store: str, location: str) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 from jobs.cli.argument_places import absolute, refuse_inside, refuse_inside_any, refuse_not_utf8
@@ -23,9 +23,10 @@ from jobs.report.past_views import KnownRun, TrendRun, View
 from jobs.report.texts.run_words import short_names
 from jobs.report.values_as_rows import columns_of, json_text, values
 from jobs.runtime.output import OutputFailed, OutputFolder, write_local
-from jobs.tables.delta_query import DeltaQuery, answer, named_in, one_of
+from jobs.tables.delta_query import BySpark, DeltaQuery, SparkTable, answer, named_in, one_of
 from jobs.tables.names_in_tables import StoredRun, StoreNames
 from jobs.tables.table_files import of_table
+from schemas.rows import Row
 from schemas.tables import MONTH, RUN_ID, TABLES
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
@@ -108,18 +109,23 @@ def put(command: Command, text: str, stores: Sequence[str]) -> None:
 
 
 class History:
-    """The tables under one address. Raises StoreError if there are no tables."""
+    """The tables under one address. Raises StoreError if there are no tables.
 
-    def __init__(self, uri: str):
-        self.uri = uri.rstrip("/")
-        self._opened: dict[str, DeltaQuery] = {}
+    spark: reads them in place of delta-rs.
+    """
+
+    def __init__(self, uri: str, spark: BySpark | None = None):
+        self.uri, self._spark = uri.rstrip("/"), spark
+        self._opened: dict[str, DeltaQuery | SparkTable] = {}
         if not self._table("runs").exists():
             raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
 
     @cached_property
     def _known(self) -> list[StoredRun]:
         """Return names, time and month of each row of `runs`. They are read once: each run is a file or more."""
-        return self._table("runs").read(StoredRun)
+        columns = ", ".join(columns_of(StoredRun))
+        stored = f"SELECT {self._table('runs').stored()} FROM runs_stored"
+        return values(StoredRun, self._answer(f"SELECT {columns} FROM ({stored})", ["runs"]))
 
     @cached_property
     def names(self) -> StoreNames:
@@ -135,6 +141,10 @@ class History:
     def query(
         self, shape: type[T], statement: str, run_ids: Sequence[str] | None = None, stores: Sequence[str] | None = None
     ) -> list[T]:
+        """Return the answer of `rows` as values of a dataclass."""
+        return of_table(self.uri, lambda: values(shape, self.rows(statement, run_ids, stores)))
+
+    def rows(self, statement: str, run_ids: Sequence[str] | None = None, stores: Sequence[str] | None = None) -> list[Row]:
         """Return the answer of SQL on the tables, and the views (`schemas.table_views`), that the statement names.
 
         A table has the rows of these runs alone, with the stores' names and all columns of this version; `runs` has each store of
@@ -144,17 +154,16 @@ class History:
         stores: their rows alone; None is for all stores.
         """
         names, views = named_in(statement)
-        tables = {f"{name}_stored": self._table(name) for name in names}
-        if not all(table.exists() for table in tables.values()):
+        if not all(self._table(name).exists() for name in names):
             return []
         of_runs, of_stores = self._of_runs(run_ids), "TRUE" if stores is None else one_of("store", stores)
         parts: list[str] = []
         for name in names:
-            stored = f"SELECT {tables[f'{name}_stored'].stored()} FROM {name}_stored"
+            stored = f"SELECT {self._table(name).stored()} FROM {name}_stored"
             named = f"SELECT * FROM ({self.names.sql(f'SELECT * FROM ({stored}) WHERE {of_runs}', run_ids)}) WHERE {of_stores}"
             parts.append(f"{name} AS ({_NEWEST.format(named) if name == 'runs' else named})")
         sql = f"WITH {', '.join((*parts, *views))} ({statement})"
-        return of_table(self.uri, lambda: values(shape, answer({name: table.table for name, table in tables.items()}, sql)))
+        return self._answer(sql, names)
 
     def _of_runs(self, run_ids: Sequence[str] | None) -> str:
         if run_ids is None:
@@ -183,9 +192,15 @@ class History:
         name = chosen_store((run.store for run in self.known), store, self.uri)
         return name, [run for run in self.known if name in (None, run.store)]
 
-    def _table(self, name: str) -> DeltaQuery:
+    def _answer(self, sql: str, names: Iterable[str]) -> list[Row]:
+        tables = {f"{name}_stored": self._table(name) for name in names}
+        by: Callable[[Mapping[str, Any], str], list[Row]] = answer if self._spark is None else self._spark.answer
+        return of_table(self.uri, lambda: by(tables, sql))
+
+    def _table(self, name: str) -> DeltaQuery | SparkTable:
         if name not in self._opened:
-            self._opened[name] = DeltaQuery(f"{self.uri}/{name}", (RUN_ID, MONTH, *TABLES[name]))
+            opens = DeltaQuery if self._spark is None else self._spark.open
+            self._opened[name] = opens(f"{self.uri}/{name}", (RUN_ID, MONTH, *TABLES[name]))
         return self._opened[name]
 
 

@@ -40,9 +40,6 @@ class RemoteLog(DeltaLog):
     def _write(self, uri: str, data: pa.Buffer) -> None:
         self._remote.write(uri.removeprefix(f"{self.uri}/"), [data.to_pybytes()])
 
-    def _read(self, uri: str) -> bytes:
-        return self._remote.read(uri.removeprefix(f"{self.uri}/"))
-
     def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_spark: Callable[[], _Found]) -> _Found:
         return by_delta_rs(self._log)
 

@@ -81,7 +81,7 @@ def test_four_writers_at_a_time_lose_nothing(hdfs: SmallHdfs) -> None:
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(write, "abcd"))
     log = RemoteLog(NO_SESSION, uri, COLUMNS)
-    assert sorted(row["run_id"] for row in log.rows(["store"])) == list("abcd")
+    assert sorted(row["run_id"] for row in DeltaQuery(uri).ask(["run_id"])) == list("abcd")
     assert log._log.newest().version() == 11, "each of the twelve commits is a version of its own"
     log.replace_run("a", [])
     assert [r["rows"] for r in DeltaQuery(uri).ask(["count(*) AS rows"])] == [3] and not log.has_run("a") and log.has_run("b")

@@ -11,7 +11,10 @@ import pytest
 from jobs.audit.earlier_runs import earlier_runs
 from jobs.cli.stores import StoreArgument
 from jobs.runtime.session import Session
+from jobs.tables.delta_log import DeltaLog
+from jobs.tables.delta_query import BySpark
 from jobs.tables.delta_tables import Tables
+from jobs.tables.past_runs import History
 from schemas.outcome import Outcome
 from schemas.rows import EarlierRun, Finding
 from tests.support.handmade import samples
@@ -94,7 +97,12 @@ def tables(spark_session: Session, tmp_path_factory: pytest.TempPathFactory) -> 
     return tables
 
 
-def test_what_other_runs_found_since_a_segment_was_verified_counts(tables: Tables) -> None:
+@pytest.mark.parametrize("by", ["delta-rs", "Spark"])
+def test_what_other_runs_found_since_a_segment_was_verified_counts(
+    tables: Tables, by: str, spark_session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if by == "Spark":
+        monkeypatch.setattr(DeltaLog, "by_spark", lambda log: BySpark(spark_session.spark))
     first = earlier(tables, "n1")
     told = [("consumequeue/T/0/0", None, 1), ("index/1", 1030, 1), ("index/1", 5000, 2)]
     assert sorted(first["derived"].derived, key=str) == told
@@ -111,17 +119,17 @@ def test_what_other_runs_found_since_a_segment_was_verified_counts(tables: Table
 
 
 def test_runs_that_found_nothing_cost_no_query(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, list[str] | None]] = []
-    rows_of = tables.rows_of
+    asked: list[tuple[str, list[str]]] = []
+    rows = History.rows
 
-    def noted(name: str, run_ids: list[str] | None = None, months: list[str] | None = None) -> Any:
-        asked.append((name, run_ids))
-        return rows_of(name, run_ids, months)
+    def noted(history: History, statement: str, run_ids: Any = None, stores: Any = None) -> Any:
+        if "GROUP BY" in statement:
+            asked.append((statement.split("FROM ")[1].split()[0], run_ids))
+        return rows(history, statement, run_ids, stores)
 
-    monkeypatch.setattr(tables, "rows_of", noted)
+    monkeypatch.setattr(History, "rows", noted)
     store = StoreArgument("sound", "/copies/sound", "5.3.3", named=True)
-    assert doubted(earlier_runs(tables, [store], "n1", "now", samples.RUN.rules_version)) == {} and asked == [("runs", None)]
-    asked.clear()
+    assert doubted(earlier_runs(tables, [store], "n1", "now", samples.RUN.rules_version)) == {} and asked == []
     store = StoreArgument("damaged", "/copies/damaged", "5.3.3", named=True)
     assert doubted(earlier_runs(tables, [store], "n1", "now", samples.RUN.rules_version)) == {"damaged": [1]}
-    assert asked == [("runs", None), ("segments", ["n2"]), ("findings", ["n2"])]
+    assert asked == [("segments", ["n2"]), ("findings", ["n2"])]

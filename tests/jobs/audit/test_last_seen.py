@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from jobs.audit.earlier_runs import Furthest
 from jobs.cli.stores import StoreArgument
+from jobs.report.values_as_rows import columns_of, micros_of, values
 from jobs.tables.delta_tables import Tables
 from store_io.checks.changed_bytes import FirstRead
 from tests.support.handmade import samples
 
 START = samples.RUN.started_at - timedelta(days=30)
 Rows = list[dict[str, Any]]
+T = TypeVar("T")
 
 
 class _Tables:
@@ -22,19 +24,24 @@ class _Tables:
     def __init__(self, runs: Rows, segments: Rows):
         self._rows, self.asked = {"runs": runs, "segments": segments}, list[str]()
 
-    def few(self, name: str, columns: Sequence[str], run_id: str | None = None) -> Rows:
+    def history(self) -> _Tables:
+        return self
+
+    def query(self, shape: type[T], statement: str, run_ids: Sequence[str] | None, stores: Sequence[str] | None) -> list[T]:
+        name = statement.rpartition(" ")[2]
         if name == "segments":
-            assert run_id is not None
-            self.asked.append(run_id)
-        found = [row for row in self._rows[name] if run_id in (None, row["run_id"])]
-        return [{column: row.get(column) for column in ("run_id", *columns)} for row in found]
+            assert run_ids is not None and stores is not None
+            self.asked += run_ids
+        found = [row for row in self._rows[name] if run_ids is None or row["run_id"] in run_ids]
+        wanted = [row for row in found if stores is None or row["store"] in stores]
+        return values(shape, ({column: row.get(column) for column in columns_of(shape)} for row in wanted))
 
 
 def run(store: str, night: int, messages: int = 9) -> dict[str, Any]:
     at: datetime = START + timedelta(days=night)
     return {
-        "run_id": f"n{night}", "store": store, "store_from": "name", "location": f"/{store}", "started_at": at, "level": "full",
-        "messages": messages, "log_end": 30,
+        "run_id": f"n{night}", "store": store, "store_from": "name", "location": f"/{store}",
+        "started_at": micros_of(at), "level": "full", "messages": messages, "log_end": 30,
     }  # fmt: skip
 
 

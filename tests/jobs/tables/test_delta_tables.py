@@ -16,12 +16,14 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from jobs.report.values_as_rows import micros_of
 from jobs.runtime.session import Session
 from jobs.tables import delta_tables as tables_module
 from jobs.tables import table_care
 from jobs.tables.datasets import DatasetPlan, by_dataset, scan_and_write
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
+from jobs.tables.table_care import KeptRun
 from jobs.tables.table_files import TablesFailed
 from schemas.outcome import Outcome
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES, Table
@@ -38,6 +40,11 @@ pytestmark = pytest.mark.spark
 
 def outcomes() -> list[Outcome]:
     return [samples.lacking(samples.damaged()), samples.clean(), samples.not_audited()]
+
+
+def stores_in(tables: Tables) -> int:
+    history = tables.history()
+    return 0 if history is None else len(history.rows("SELECT store FROM runs"))
 
 
 MONTH_OF_RUN = samples.RUN.started_at.strftime("%Y-%m")
@@ -164,7 +171,7 @@ def test_after_some_runs_their_small_files_are_put_together(
     for number in range(3):
         tables.write_run(run(f"r{number}"), [samples.clean()])
     assert len(DeltaTable(tmp_path / "segments").file_uris()) == len(DeltaTable(tmp_path / RUNS).file_uris()) == 1
-    assert len(tables.few(RUNS, ["store"])) == 3
+    assert stores_in(tables) == 3
 
     def fails(*_: object) -> None:
         raise OSError("a full disk")
@@ -172,7 +179,7 @@ def test_after_some_runs_their_small_files_are_put_together(
     monkeypatch.setattr(table_care, "_compact", fails)
     for number in range(3, 6):
         tables.write_run(run(f"r{number}"), [samples.clean()])
-    assert len(tables.few(RUNS, ["store"])) == 6
+    assert stores_in(tables) == 6
 
 
 def test_writers_of_other_runs_do_not_disturb_each_other(spark_session: Session, tmp_path: Path) -> None:
@@ -209,8 +216,12 @@ def test_odd_places_and_moved_tables(spark_session: Session, tmp_path: Path, nam
     tables = Tables(spark_session, str(place))
     tables.write_run(run("b"), [samples.clean()])
     tables.write_run(run("b"), [samples.clean()])
-    row = {"run_id": "b", "store": samples.clean().name, "started_at": samples.RUN.started_at}
-    assert tables.few(RUNS, ["store", "started_at"], "b") == tables.few(RUNS, ["store", "started_at"]) == [row]
+    history = tables.history()
+    assert history is not None
+    row = {"run_id": "b", "store": samples.clean().name, "started_at": micros_of(samples.RUN.started_at)}
+    statement = "SELECT run_id, store, started_at FROM runs"
+    assert history.rows(statement) == history.rows(statement, ["b"]) == history.rows(statement, stores=[row["store"]]) == [row]
+    assert [run.month for run in history.runs(KeptRun)] == [MONTH_OF_RUN]
     assert tables.read(RUNS).count() == 1
     shutil.move(place, tmp_path / "elsewhere")
     assert Tables(spark_session, f"file://{tmp_path}/elsewhere/").read(RUNS).count() == 1
@@ -232,7 +243,8 @@ class Segments:
         self.log.replace_run(run_id, [self.log.write_file(run_id, rows)])
 
     def runs(self) -> list[str]:
-        return sorted(row["run_id"] for row in self.log.rows(["store"]) if row["run_id"] == row["store"])
+        rows = self.log.frame().select("run_id", "store").collect()
+        return sorted(row["run_id"] for row in rows if row["run_id"] == row["store"])
 
     def newest(self) -> str:
         """Who wrote the newest version."""
@@ -269,7 +281,7 @@ def test_a_table_that_delta_rs_cannot_read_is_read_by_spark(
     Segments(spark_session, tmp_path).write("a")
     monkeypatch.setattr("deltalake.DeltaTable.__init__", fails)
     table = Segments(spark_session, tmp_path)
-    assert table.log.exists() and table.runs() == ["a"]
+    assert table.log.exists() and table.log.has_run("a") and not table.log.has_run("b") and table.runs() == ["a"]
 
 
 def test_a_feature_that_delta_rs_does_not_write_is_no_race(spark_session: Session, tmp_path: Path) -> None:

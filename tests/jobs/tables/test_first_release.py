@@ -53,9 +53,9 @@ def test_they_are_read(first: Path) -> None:
     assert {(store.answer, store.steps) for store in view.stores} == {(None, None)}
     assert [store.store for store in view.stores] == ["/copies/b", "/copies/a"]  # folders' names: nobody named them
     assert view.stores[0].latest.codes[0].code == "queue_entry_wrong"
-    log = DeltaLog(NO_SESSION, f"file:{first}/runs", TABLES["runs"])
-    assert {row["log_end"] for row in log.rows(["log_end", "messages"])} == {None}  # a column that came later
-    assert sorted(row["messages"] for row in log.rows(["messages"], "first-2")) == [18, 18]
+    history = History(str(first))
+    assert {row["log_end"] for row in history.rows("SELECT log_end, messages FROM runs")} == {None}  # a column that came later
+    assert [row["messages"] for row in history.rows("SELECT messages FROM runs", ["first-2"])] == [18, 18]
 
 
 def test_they_are_appended_compacted_and_pruned(first: Path) -> None:
@@ -103,4 +103,5 @@ def test_spark_reads_and_appends_them(spark_session: Session, first: Path) -> No
     rows = tables.read("segments").groupBy("run_id").count().collect()
     found = {row["run_id"]: row["count"] for row in rows}
     assert found == {"first-1": 2, "first-2": 2, "now": 2}
-    assert tables.rows_of("findings", ["first-2"], ["2026-11"]).count() == 1
+    history = tables.history()
+    assert history is not None and len(history.rows("SELECT code FROM findings", ["first-2"])) == 1
