@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
-from schemas import dledger_layout, rocksdb_layout, timer_layout
-from schemas.entries import SLOT_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE, UNIT_DTYPE
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts import dledger_layout, rocksdb_layout, timer_layout
+from schemas.layouts.entries import SLOT_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE, UNIT_DTYPE
+from schemas.layouts.store_names import EPOCH_FILE, TIMER_LOG
 from schemas.rows import QueueKey
-from schemas.store_names import EPOCH_FILE, TIMER_LOG
-from store_io.base.java_compat import string_hash
+from store_io.base.java.java_compat import string_hash
 from store_io.broker.epochs import Epoch
 from store_io.kinds.controller.controller_files import epoch_text
 from store_io.log.entries.queue_keys import entry_key, mark_key, offset_key, queue_prefix

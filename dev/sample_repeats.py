@@ -19,12 +19,12 @@ from numba import njit
 
 from dev.sample_kinds import Piece, small_file
 from dev.sample_store import FIRST_STORE_TIME, MESSAGES_PER_MILLISECOND, SampleStore, segment_parts, topic_table
-from schemas import checkpoint_layout
-from schemas import commitlog_layout as layout
-from schemas import consumequeue_layout as queue_layout
-from schemas.entries import STORED_ENTRY_DTYPE
+from schemas.layouts import checkpoint_layout
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts import consumequeue_layout as queue_layout
+from schemas.layouts.entries import STORED_ENTRY_DTYPE
 from store_io.base.errors import StoreChanged
-from store_io.base.java_compat import string_hash
+from store_io.base.java.java_compat import string_hash
 from store_io.base.locks import made_once
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.source.byte_file import BasicFile, ByteFile, Found

@@ -33,14 +33,14 @@ from dev.sample_kinds import (
     small_file,
     timer_messages,
 )
-from schemas import checkpoint_layout, consumequeue_layout, index_layout
-from schemas import commitlog_layout as layout
-from schemas.dledger_layout import DATA, HEADER_BYTES
-from schemas.entries import STORED_ENTRY_DTYPE
+from schemas.layouts import checkpoint_layout, consumequeue_layout, index_layout
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts.dledger_layout import DATA, HEADER_BYTES
+from schemas.layouts.entries import STORED_ENTRY_DTYPE
+from schemas.layouts.timer_layout import TIMER_TOPIC
 from schemas.rows import Row
-from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.compiled.machine import masked_crc32
-from store_io.base.java_compat import string_hash
+from store_io.base.java.java_compat import string_hash
 
 RELEASE = "5.3.3"  # 5.4.0 and later would put a key more for each message that has tags
 CHUNK_BYTES = 32 << 20

@@ -1,9 +1,6 @@
 """WHAT: the bytes and the rows. No logic, no Spark.
 
-* `commitlog_layout`, `dledger_layout`, `consumequeue_layout`, `rocksdb_layout`, `index_layout`, `checkpoint_layout`,
-  `timer_layout`: where each field of a file, a key or a value lies.
-* `entries`: entries of derived files, units and slots of timers as numpy dtypes.
-* `store_names`: names of folders below a store's root.
+* `layouts/`: where each field of a file, a key or a value lies.
 * `rows`: the dataclasses that travel between the packages.
 * `outcome`: everything that the audit of one store says, frozen values.
 * `pickled`: pickles small values by their fields alone.

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from jobs.cli.stores import StoreArgument
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.base.crc import checksum
 from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc

@@ -11,9 +11,9 @@ from jobs.report.files.json_text import document
 from jobs.report.texts.commands import repair_commands
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
+from schemas.layouts.store_names import REPORT_SUFFIX
 from schemas.outcome import Outcome
 from schemas.rows import NAMED, NOTE
-from schemas.store_names import REPORT_SUFFIX
 from store_io.answer.repairs import in_place_of_repair
 from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import run_local

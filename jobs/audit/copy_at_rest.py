@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from schemas.advice import Cause, Gap
+from schemas.layouts.store_names import REPORT_SUFFIX
 from schemas.rows import StoreFile
-from schemas.store_names import REPORT_SUFFIX
 from store_io.base.paths import is_uri
 from store_io.base.wording import count_text
 

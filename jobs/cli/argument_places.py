@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, QUEUES
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, QUEUES
 from store_io.base.errors import UsageError
-from store_io.base.java_compat import decode_utf8
+from store_io.base.java.java_compat import decode_utf8
 from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, is_uri, name_node_and_path
 
 _OF_STORES = (COMMITLOG, QUEUES, BATCH_QUEUES)  # folders that only a store has

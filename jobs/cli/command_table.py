@@ -164,7 +164,7 @@ Says which check fails and why. Needs no Spark.""",
 )
 
 COMMAND_TABLE["report"] = CommandSpec(
-    module="jobs.commands.fleet",
+    module="jobs.commands.past.fleet",
     usage="--tables URI [options]",
     about="Show the latest run of each store, most dangerous first, and each store's trend over its runs.",
     heading=_AFTER_AUDIT,
@@ -183,7 +183,7 @@ COMMAND_TABLE["report"] = CommandSpec(
 )
 
 COMMAND_TABLE["runs"] = CommandSpec(
-    module="jobs.commands.run_list",
+    module="jobs.commands.past.run_list",
     usage="DIR | --tables URI [options]",
     about="List the runs in the tables, the newest first: ids, exit codes, stores, what starts would lose.",
     heading=_AFTER_AUDIT,
@@ -201,7 +201,7 @@ COMMAND_TABLE["runs"] = CommandSpec(
 )
 
 COMMAND_TABLE["diff"] = CommandSpec(
-    module="jobs.commands.difference",
+    module="jobs.commands.past.difference",
     usage=f"RUN_A RUN_B --tables URI [options]\n       {COMMAND} diff last --tables URI [options]",
     about="""\
 Show what is different in run B: new, grown and fixed findings, and changed bytes (bit rot).
@@ -217,7 +217,7 @@ exit codes: 0 nothing new; 2 usage; 3 a run is missing or incomplete; new: 10 de
 )
 
 COMMAND_TABLE["coverage"] = CommandSpec(
-    module="jobs.commands.coverage",
+    module="jobs.commands.past.coverage",
     usage="--tables URI --within WHEN [options]",
     about="Show how much of each CommitLog the runs within a time have read, and what was read longest ago.",
     heading=_AFTER_AUDIT,

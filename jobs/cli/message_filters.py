@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from jobs.cli.argument_places import read_topic
 from jobs.cli.parser import Option
 from store_io.base.errors import UsageError
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.messages.message_filter import MessageFilter, Range
 
 FILTER_OPTIONS = (

@@ -13,7 +13,7 @@ from typing import Any
 from jobs.cli.parser import Option
 from schemas.first_day import StartMoment
 from store_io.base.errors import UsageError
-from store_io.base.zones import UTC_NAME, zone
+from store_io.base.java.zones import UTC_NAME, zone
 
 AFTER_STOP = "stop"
 FLEET_KEYS = ("start_at", "timezone", "disk_used", "disk_size")

@@ -15,7 +15,7 @@ from jobs.report.texts.after_start_text import after_start_json, after_start_tex
 from jobs.tasks.threads_or_spark import run_in_threads
 from schemas.advice import Cause
 from schemas.first_day import StartMoment
-from schemas.store_names import COMMITLOG
+from schemas.layouts.store_names import COMMITLOG
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum

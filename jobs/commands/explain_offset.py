@@ -12,7 +12,7 @@ from schemas.rows import NAMED
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
-from store_io.messages.explain_place import explain
+from store_io.messages.explain.explain_place import explain
 from store_io.model.premises import assumed_sentence
 
 PIPE_WIDTH = 130

@@ -31,10 +31,10 @@ from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
 from store_io.base.tasks import Workers
-from store_io.messages.answer import answer
 from store_io.messages.choice.by_queues import entries_led_out
 from store_io.messages.lost.segment_loss import NONE_SPARED
 from store_io.messages.lost.sendable import sendable_messages
+from store_io.messages.message_answer import answer
 from store_io.messages.message_filter import ALL
 from store_io.messages.question import MessageSearch, Question, open_search
 from store_io.messages.scans import NOTE

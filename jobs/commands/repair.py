@@ -18,7 +18,7 @@ from jobs.repair.repair_request import read_request, remove_unfinished
 from jobs.runtime import interrupts, uploads
 from jobs.runtime.faults import say
 from jobs.tasks.threads_or_spark import run_in_threads, run_tasks_for
-from schemas.store_names import BESIDE
+from schemas.layouts.store_names import BESIDE
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri

@@ -50,10 +50,10 @@ from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed
 from jobs.tasks.threads_or_spark import run_tasks_for
 from schemas.answer import Answer, StepName
+from schemas.layouts.store_names import BESIDE
 from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.rows import DOUBT, NAMED
-from schemas.store_names import BESIDE
 from store_io.answer.answers import answer_of
 from store_io.answer.repairs import none_goes
 from store_io.answer.steps import steps_of

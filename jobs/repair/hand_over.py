@@ -20,12 +20,12 @@ from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import time_text, value_text
 from jobs.runtime.output import OutputFailed, write_local
 from schemas.advice import Step
+from schemas.layouts.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
 from schemas.outcome import Outcome
 from schemas.repair import RepairProposal, UnsavedMessages
-from schemas.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
 from store_io.answer.day_steps import day_conditions, timers_passed_over
 from store_io.base.documents import document_of
-from store_io.base.java_properties import parse_properties
+from store_io.base.java.java_properties import parse_properties
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.read_settings import given_settings
 from store_io.broker.settings.unsafe_settings import unsafe_settings

@@ -22,8 +22,8 @@ from jobs.runtime.faults import say
 from jobs.runtime.output import OutputFailed, OutputFolder
 from jobs.runtime.remote_files import TEMPORARY
 from schemas.first_day import StartMoment
+from schemas.layouts.store_names import BESIDE
 from schemas.rows import NAMED
-from schemas.store_names import BESIDE
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri

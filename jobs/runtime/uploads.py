@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from jobs.cli.parser import master_of, uses_other_machines
 from jobs.runtime.faults import say
 from jobs.runtime.remote_files import TEMPORARY, HdfsFiles, S3Files
-from schemas.store_names import UPLOAD_MARK
+from schemas.layouts.store_names import UPLOAD_MARK
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_hdfs, is_s3
 from store_io.source.hdfs_client import client as hdfs_client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 
 from schemas.advice import Cause, Gap
-from schemas.checkpoint_layout import ABORT_FILE
+from schemas.layouts.checkpoint_layout import ABORT_FILE
 from schemas.rows import MappedFile
 from store_io.base.errors import NotAStore
 from store_io.broker.loading import LoadedStore, Tree, segments_of

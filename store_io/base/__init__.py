@@ -6,8 +6,7 @@
 * `findings`: a bounded collection of findings, in which none hides a more severe one.
 * `packed`: very many small values in little memory; `spill`: their bytes in temporary files without a name.
 * `ranges`: half-open ranges of numbers: union, intersection, difference.
-* `java_compat`: numbers, texts and splits as Java has them.
-* `java_properties`: java.util.Properties, as broker.conf is one.
+* `java`: what Java makes of texts.
 * `crc`: CRC-32 of bytes, and what follows from it.
 * `fingerprints`: sets of numbers, and sums of hashes by which large sets are compared.
 * `compiled`: compiled functions, and their machine code kept on disk.
@@ -16,5 +15,5 @@
 * `read_rate`: how fast the tasks of one machine read together.
 * `paths`: what a path or an address is, by its text alone.
 * `documents`: values as JSON documents have them.
-* `wording`, `times`: numbers and lists of names in sentences; times as people read them; `zones`: time zones.
+* `wording`, `times`: numbers and lists of names in sentences; times as people read them.
 """

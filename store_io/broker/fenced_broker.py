@@ -25,9 +25,9 @@ from typing import Protocol
 
 import numpy as np
 
-from schemas import commitlog_layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout
 from schemas.rows import WALK_BROKER, SegmentSummary
 from store_io.broker.dispatch import EVERYTHING, Choice, Dispatch
 from store_io.broker.epochs import Epoch, elect

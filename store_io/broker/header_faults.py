@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 
 KNOWN_FLAGS = 0x7FF
 BATCH_FLAGS = layout.SYS_NEED_UNWRAP | layout.SYS_INNER_BATCH

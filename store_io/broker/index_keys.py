@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemas import commitlog_layout as layout
-from store_io.base.java_compat import int32, string_hash
+from schemas.layouts import commitlog_layout as layout
+from store_io.base.java.java_compat import int32, string_hash
 from store_io.broker.message_verdict import Message
 
 UNIQUE_KEY, KEYS, TAGS = "UNIQ_KEY", "KEYS", "TAGS"

@@ -15,11 +15,11 @@ from itertools import groupby
 from operator import attrgetter
 
 from schemas.advice import Refusal, RefusalKind
-from schemas.dledger_layout import DATA
-from schemas.dledger_layout import INDEX as UNITS
+from schemas.layouts.dledger_layout import DATA
+from schemas.layouts.dledger_layout import INDEX as UNITS
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES
 from schemas.rows import MappedFile, QueueKey, StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.base.packed import FEW, PackedMap, joined
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import LedgerFiles, ledger_folder, load_ledger

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from store_io.base.crc import checksum
-from store_io.base.java_compat import decode_utf8, int32, parse_number, split_dropping_tail, string_hash
+from store_io.base.java.java_compat import decode_utf8, int32, parse_number, split_dropping_tail, string_hash
 from store_io.broker.releases import AUDIT_RELEASE, BrokerRules, broker_rules
 
 VALID, END, BAD, HALF = "valid", "end", "bad", "half"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.advice import Refusal
-from schemas.dledger_layout import FOLDER_PREFIX
+from schemas.layouts.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Cuts, MappedFile, QueueKey
 from schemas.start_effect import (
     BrokerState,

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from schemas import commitlog_layout
 from schemas.advice import Refusal, RefusalKind
-from schemas.checkpoint_layout import CHECKPOINT_FILE
+from schemas.layouts import commitlog_layout
+from schemas.layouts.checkpoint_layout import CHECKPOINT_FILE
 from schemas.rows import Checkpoint, FirstRecord, QueueKey, QueueSummary, SegmentSummary
 from store_io.base.packed import PackedMap
 from store_io.broker.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
-from schemas import commitlog_layout, consumequeue_layout, index_layout, timer_layout
+from schemas.layouts import commitlog_layout, consumequeue_layout, index_layout, timer_layout
 from schemas.start_effect import Setting as Setting
 from store_io.base.errors import RefusedSetting, UsageError
-from store_io.base.java_compat import parse_number, split_dropping_tail
+from store_io.base.java.java_compat import parse_number, split_dropping_tail
 from store_io.broker.settings.given_settings import taken_value
 from store_io.broker.settings.known_keys import reads
 

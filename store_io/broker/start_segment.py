@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from schemas import commitlog_layout
+from schemas.layouts import commitlog_layout
 from schemas.rows import Checkpoint, FirstRecord, MappedFile, SegmentSummary
 from store_io.broker.prediction import Needs, ScanId
 from store_io.broker.releases import BrokerRules

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas import dledger_layout
 from schemas.advice import Advice, Refusal, Step
-from schemas.checkpoint_layout import ABORT_FILE
 from schemas.finding_codes import SETTING_OF_STOP, Code
+from schemas.layouts import dledger_layout
+from schemas.layouts.checkpoint_layout import ABORT_FILE
+from schemas.layouts.store_names import COMMITLOG, COMPACTION
 from schemas.rows import LOSS, RUN_QUEUE, Finding, QueueKey
-from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.base.wording import count_text
 from store_io.broker.loading import queue_folder, when_dispatch_ends, why_no_folder
 from store_io.broker.prediction import BrokerQueue, Prediction

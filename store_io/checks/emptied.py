@@ -25,10 +25,10 @@ from dataclasses import replace
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, Code
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, TIMER_LOG
 from schemas.outcome import Outcome
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, Finding, FurthestRun, SegmentSummary, StoreFile
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, TIMER_LOG
 from store_io.base.wording import count_text
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.checks.missing_messages import missing_text, of_an_empty_log

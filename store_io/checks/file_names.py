@@ -9,12 +9,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from schemas.dledger_layout import DATA
 from schemas.finding_codes import Code
+from schemas.layouts.dledger_layout import DATA
+from schemas.layouts.store_names import COMMITLOG
 from schemas.rows import Finding, StoreFile
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import COMMITLOG
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.base.wording import count_text
 from store_io.broker.loading import Tree, is_folder, is_skipped
 from store_io.broker.releases import BrokerRules

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.finding_codes import Code
+from schemas.layouts.commitlog_layout import SCHEDULE_TOPIC
 from schemas.losses import Missing
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, RUN_QUEUE, Finding, QueueKey
 from store_io.base.ranges import Ranges

@@ -18,11 +18,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from schemas.finding_codes import CATALOGUE, Code, Part, Stays
+from schemas.layouts.store_names import COMMITLOG, REPORT_SUFFIX
 from schemas.outcome import Outcome
 from schemas.repair import EmptiedTable, FindingKept, FindingsStay, HealedPlace, LogTail
 from schemas.rows import EXTENT_MESSAGE, NOTE, Finding, MappedFile, SegmentSummary
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import COMMITLOG, REPORT_SUFFIX
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.broker.message_verdict import VALID

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schemas.dledger_layout import FOLDER_PREFIX
+from schemas.layouts.dledger_layout import FOLDER_PREFIX
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from schemas.rows import QueueKey, Row
 from schemas.start_effect import EDGE_BYTES, BrokerState, Started, StartEffect, WrittenFile
 from schemas.start_effect import Edge as Edge
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreChanged, UsageError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
-from store_io.base.zones import local_time
+from store_io.base.java.zones import local_time
 from store_io.first_day.cleaning import next_hour
 from store_io.first_day.cleaning_rules import CleaningRules
 from store_io.log.entries.file_entries import unit_bytes

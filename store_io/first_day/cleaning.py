@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from store_io.base.zones import local_time
+from store_io.base.java.zones import local_time
 from store_io.first_day.cleaning_rules import HOUR_MS, CleaningRules, Hours
 
 _DAY_HOURS = 49  # within which each hour of a clock comes, also if clocks are changed

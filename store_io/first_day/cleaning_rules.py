@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from store_io.base.java_compat import parse_double, parse_number, split_dropping_tail
+from store_io.base.java.java_compat import parse_double, parse_number, split_dropping_tail
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.day_settings import CLEAN, LEDGER_CHECK, LEDGER_CLEAN, WARNING
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.consumequeue_layout import ENTRY_BYTES
 from schemas.first_day import Unread
+from schemas.layouts.consumequeue_layout import ENTRY_BYTES
 from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, MappedFile, QueueKey, SegmentSummary
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.base.ranges import Ranges, union
 from store_io.broker.queues.queue_state import DiskEntries
 from store_io.kinds.config.config_kind import CONFIG

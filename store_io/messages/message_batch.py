@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import QueueKey
 from store_io.base.compiled.native import kept
-from store_io.base.java_compat import decode_utf8, parse_number
+from store_io.base.java.java_compat import decode_utf8, parse_number
 from store_io.base.times import timestamps
 from store_io.broker.message_verdict import FIXED_PART_BYTES, parse_properties
 from store_io.log.records.message_bodies import STATUS_NAMES

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import commitlog_layout as layout
-from schemas import rocksdb_layout
 from schemas.arrow import arrow_schema
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts import rocksdb_layout
 from schemas.sources import BODY_COLUMNS
 from store_io.base.errors import StoreChanged, UsageError
-from store_io.base.java_compat import MAX_LONG, decode_utf8
+from store_io.base.java.java_compat import MAX_LONG, decode_utf8
 from store_io.base.ranges import inside
 from store_io.broker.message_verdict import parse_properties
 from store_io.log.records.message_bodies import STORED, TOO_LARGE, decode_body, inner_messages

@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.store_names import COMMITLOG
+from schemas.layouts.store_names import COMMITLOG
 from store_io.audit.audit_store import run_audit
 from store_io.base.errors import StoreError
 from store_io.base.tasks import HERE, Workers
-from store_io.messages.answer import answer
 from store_io.messages.lost.segment_loss import WAITING_TOPICS
 from store_io.messages.lost.sendable import target_of
+from store_io.messages.message_answer import answer
 from store_io.messages.message_filter import MessageFilter
 from store_io.messages.question import MessageSearch, Question, Tell
 from store_io.model.audit_request import AuditRequest

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from schemas import commitlog_layout as layout
-from schemas import consumequeue_layout, index_layout
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts import consumequeue_layout, index_layout
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from schemas.rows import MappedFile, QueueKey, StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.failed_reads import can_do_without, every_read
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.broker.loading import Tree, numbered_files, queue_folders, segments_of
 from store_io.broker.releases import NEWEST_RELEASE, ROCKSDB_STORE_TYPE, BrokerRules, broker_rules
 from store_io.broker.settings.read_settings import read_settings

@@ -11,14 +11,14 @@ from contextlib import closing
 import numpy as np
 import pyarrow as pa
 
-from schemas import consumequeue_layout as queue_layout
-from schemas import index_layout
 from schemas.arrow import arrow_schema
-from schemas.entries import INDEX_DTYPE, KEYED_ENTRY_DTYPE, STORED_INDEX_DTYPE
+from schemas.layouts import consumequeue_layout as queue_layout
+from schemas.layouts import index_layout
+from schemas.layouts.entries import INDEX_DTYPE, KEYED_ENTRY_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import MappedFile, QueueKey
 from schemas.sources import SOURCES
 from store_io.base.errors import StoreChanged, StoreError
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.base.ranges import inside
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Protocol
 
+from schemas.layouts.store_names import INDEX
 from schemas.rows import EarlierRun, EarlierSegment, MappedFile
-from schemas.store_names import INDEX
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.audit_request import AuditRequest
 from store_io.model.opened_copy import OpenedCopy

@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from schemas.rows import EXTENT_MESSAGE, MappedFile, QueueKey, QueueSummary, SegmentSummary
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.broker.prediction import Prediction
 from store_io.broker.settings.ledger_files import ledger_folder
 from store_io.log.scan.segment_edges import SegmentEdges

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from schemas.layouts.store_names import COMMITLOG
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, MappedFile, SegmentSummary
-from schemas.store_names import COMMITLOG
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.source.byte_source import folder_of
 
 EXPIRED, MESSAGE, DAMAGED, UNWRITTEN, FILLER, MISSING, BEYOND, UNREAD = range(8)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas.rows import MATCH_DIFFERS, MATCH_EQUAL, MATCH_SHIFTED, RUN_LMQ, RUN_UNQUEUED, QueueKey, SegmentSummary
-from store_io.base.java_compat import int64
+from store_io.base.java.java_compat import int64
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.broker.prediction import BrokerQueue, Memory, ScanId
 from store_io.broker.queues.queue_state import QueueState

@@ -9,7 +9,7 @@ from typing import Any
 
 from schemas.advice import Gap
 from schemas.rows import Checkpoint, MappedFile
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.broker.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from schemas.advice import Cause, Gap
-from schemas.store_names import COMMITLOG, QUEUES
+from schemas.layouts.store_names import COMMITLOG, QUEUES
 from store_io.broker.queues.combination import combination_refusal, reads_rocksdb
 from store_io.broker.queues.start_databases import keeps_other_tables
 from store_io.broker.releases import ROCKSDB_STORE_TYPE, BrokerRules

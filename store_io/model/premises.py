@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from schemas.layouts.store_names import EPOCH_FILE
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTED, TAKEN, Premise
-from schemas.store_names import EPOCH_FILE
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import unless_denied
 from store_io.broker.releases import DECISIVE, NEWEST_RELEASE, BrokerRules, Setting, parse_known

@@ -15,10 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
 from schemas.advice import Gap
-from schemas.entries import ENTRY_DTYPE
 from schemas.finding_codes import Code
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.entries import ENTRY_DTYPE
 from schemas.rows import Finding, MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.findings import Findings

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from schemas import consumequeue_layout
+from schemas.layouts import consumequeue_layout
+from schemas.layouts.store_names import BATCH_QUEUES
 from schemas.rows import MATCH_MISSING, RUN_LMQ, RUN_QUEUE, MappedFile, QueueKey, QueueSummary, SegmentSummary
-from schemas.store_names import BATCH_QUEUES
 from store_io.base.packed import PackedMap, keys_of
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.broker.loading import queue_folder

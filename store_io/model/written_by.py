@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from schemas import checkpoint_layout, commitlog_layout
+from schemas.layouts import checkpoint_layout, commitlog_layout
 from schemas.rows import Checkpoint, StoreFile
 from store_io.base.wording import names_text
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from schemas.advice import Lack, NotWhole
 from schemas.finding_codes import Code, Part
+from schemas.layouts.store_names import COMMITLOG
 from schemas.outcome import Outcome
 from schemas.rows import EXTENT_DAMAGED, LOSS, NOTE, Finding
-from schemas.store_names import COMMITLOG
 from store_io.checks.lost_messages import flushed_further
 from store_io.kinds.unread.unread_kind import holds_unread
 from store_io.model import log_map as lm

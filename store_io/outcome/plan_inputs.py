@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import chain, groupby
 
-from schemas import checkpoint_layout
+from schemas.layouts import checkpoint_layout
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from schemas.rows import Row
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import unless_denied
 from store_io.base.packed import in_order, packed

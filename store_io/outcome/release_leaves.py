@@ -13,8 +13,8 @@ from dataclasses import replace
 from operator import attrgetter
 
 from schemas.finding_codes import STOP_REASONS
+from schemas.layouts.store_names import COMMITLOG
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep
-from schemas.store_names import COMMITLOG
 from store_io.base.wording import clause, count_text
 from store_io.kinds.all_kinds import KINDS
 from store_io.model.evidence import Evidence

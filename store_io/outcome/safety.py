@@ -16,11 +16,11 @@ from enum import Enum, StrEnum, auto
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import BY_A_START, CATALOGUE, STARTS_DISPATCH, Code, Part
+from schemas.layouts.store_names import COMMITLOG
 from schemas.outcome import Outcome
 from schemas.replicas import Group, Rejoining, Relation
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from schemas.start_effect import Election
-from schemas.store_names import COMMITLOG
 from store_io.base.wording import count_text, names_text, seen
 from store_io.broker.settings.config_rules import TABLE_NOUNS
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from schemas.advice import Cause, Gap, LeftOut
 from schemas.finding_codes import Code
 from schemas.first_day import FirstDay
+from schemas.layouts.timer_layout import TIMER_WHEEL
 from schemas.losses import ALL_READ, NOTHING_LOST, LossOfStart, NotRead, TopicLoss
 from schemas.outcome import Assumed, Contents, CopyWhole, Cost, Covered, Differences, Outcome, OutcomeRows, PlanParts
 from schemas.replicas import NO_GROUP, Group
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, Finding, FurthestRun
 from schemas.start_effect import LostByStart, QueueLost, StartEffect
-from schemas.timer_layout import TIMER_WHEEL
 from store_io.base.exit_codes import INCOMPLETE, of_store
-from store_io.base.java_properties import parse_properties
+from store_io.base.java.java_properties import parse_properties
 from store_io.base.packed import packed
 from store_io.base.times import iso_time
 from store_io.base.wording import count_text

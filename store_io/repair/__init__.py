@@ -10,7 +10,6 @@
 * `log`: the CommitLog: where it ends, what is cut, zeroed, bridged, taken from a donor.
 * `derived`: the round in which the kinds make their files anew, and the pass over the log that writes their entries.
 * `repair_judge`: whether the new store is consistent.
-* `repair_offsets`: offsets of consumers and timers beyond the new ends of the queues, which their kinds find and set back.
 * `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: what NEW.repair.json
   says; `repair_documents`: writes both into their documents.
 * `unsaved`: messages that the new store does not hold: counted for the report, and by name.

@@ -9,16 +9,16 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from schemas import rocksdb_layout
 from schemas.advice import Advice, Step
-from schemas.checkpoint_layout import ABORT_FILE
-from schemas.dledger_layout import DATA, FOLDER_PREFIX
 from schemas.finding_codes import Part
+from schemas.layouts import rocksdb_layout
+from schemas.layouts.checkpoint_layout import ABORT_FILE
+from schemas.layouts.dledger_layout import DATA, FOLDER_PREFIX
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from schemas.rows import StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.broker.loading import Tree, numbered_files
 from store_io.broker.settings.ledger_files import ledger_folders
 from store_io.broker.settings.read_settings import read_settings

@@ -17,12 +17,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from schemas.layouts.store_names import COMMITLOG
 from schemas.outcome import Outcome
 from schemas.repair import RepairStep
 from schemas.rows import NAMED, Row
-from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError, UsageError, parsed
-from store_io.base.java_properties import property_line
+from store_io.base.java.java_properties import property_line
 from store_io.base.paths import is_inner_path
 from store_io.broker.releases import ALL_DEFAULTS, broker_rules, known_release
 from store_io.broker.settings.day_settings import DAY_DEFAULTS, named_settings

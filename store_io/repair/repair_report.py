@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 
-from schemas import checkpoint_layout
+from schemas.layouts import checkpoint_layout
 from schemas.repair import (
     ConfigFile,
     DonorReport,
@@ -26,12 +26,12 @@ from store_io.broker.loading import segments_of, when_dispatch_ends
 from store_io.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings, stays_of
 from store_io.messages.copy_manifest import manifest_row
 from store_io.model.queue_runs import left_in, message_runs
+from store_io.repair.derived.repair_offsets import CorrectedOffsets
 from store_io.repair.kind_repair import Rebuilt
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
 from store_io.repair.repair_judge import NewStoreVerdict
-from store_io.repair.repair_offsets import CorrectedOffsets
 from store_io.repair.repair_steps import REMOVE, RENAME
 from store_io.repair.repair_work import QueueEnds, Work
 from store_io.repair.unsaved import LeftOut, Unsaved, find_missing, given_up, not_accounted, segments_left_out

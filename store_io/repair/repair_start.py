@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from schemas.advice import Refusal
+from schemas.layouts.store_names import COMMITLOG
 from schemas.repair import DroppedMessage
 from schemas.rows import MappedFile, SegmentSummary
-from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.broker.loading import misfits

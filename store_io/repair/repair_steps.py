@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from schemas.dledger_layout import DATA, FOLDER_PREFIX
+from schemas.layouts.dledger_layout import DATA, FOLDER_PREFIX
+from schemas.layouts.store_names import COMMITLOG
 from schemas.repair import COPY as COPY
 from schemas.repair import CORRECT_OFFSETS as CORRECT_OFFSETS
 from schemas.repair import RepairStep
-from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.broker.loading import Tree
 

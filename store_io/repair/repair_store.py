@@ -32,10 +32,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from schemas.checkpoint_layout import ABORT_FILE
-from schemas.dledger_layout import FOLDER_PREFIX
+from schemas.layouts.checkpoint_layout import ABORT_FILE
+from schemas.layouts.dledger_layout import FOLDER_PREFIX
+from schemas.layouts.store_names import COMMITLOG
 from schemas.repair import DroppedMessage, OtherPolicy
-from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.wording import count_text
@@ -44,8 +44,9 @@ from store_io.kinds.all_repairs import REPAIRS
 from store_io.kinds.config.rebuild.fix_config import fix_config
 from store_io.kinds.dledger.ledger_plan import plan_ledger
 from store_io.outcome.safety import holds_nothing
-from store_io.repair import repair_audit, repair_offsets
+from store_io.repair import repair_audit
 from store_io.repair.copy_under_way import CopyUnderWay, started
+from store_io.repair.derived import repair_offsets
 from store_io.repair.derived.rebuild_round import rebuild
 from store_io.repair.kind_repair import Rebuilt, Round
 from store_io.repair.log import pad

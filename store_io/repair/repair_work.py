@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from schemas.advice import Gap, Refusal
-from schemas.checkpoint_layout import ABORT_FILE
 from schemas.first_day import StartMoment
+from schemas.layouts.checkpoint_layout import ABORT_FILE
 from schemas.outcome import Outcome
 from schemas.repair import ConfigFile, DroppedMessage, RepairReport, RepairStep
 from schemas.rows import MappedFile

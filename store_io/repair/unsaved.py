@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.finding_codes import CATALOGUE, Code
+from schemas.layouts.store_names import INDEX
 from schemas.repair import DroppedMessage, GivenUp, QueueRange, UnsavedMessages
 from schemas.rows import NOTE, Finding, MappedFile, QueueKey, SegmentSummary
-from schemas.store_names import INDEX
 from store_io.base.errors import StoreError
 from store_io.base.ranges import Ranges, subtract, union
 from store_io.base.wording import count_text

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.finding_codes import Code
+from schemas.layouts.store_names import COMMITLOG
 from schemas.replicas import LOGS_APART, Group, TableAhead
 from schemas.rows import Finding
-from schemas.store_names import COMMITLOG
 from store_io.base.wording import count_text
 from store_io.outcome.safety import as_master, is_earlier
 

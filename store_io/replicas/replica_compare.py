@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from schemas import commitlog_layout as layout
 from schemas.advice import Gap
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.broker.releases import BrokerRules

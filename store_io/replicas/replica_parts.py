@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from schemas.advice import Gap
 from schemas.rows import QueueKey
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 
 MAX_COPIES = 16  # of one group
 MAX_PIECES = 1000  # of one segment; later ones are only counted

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from schemas.commitlog_layout import (
+from schemas.layouts.commitlog_layout import (
     BODY_POSITION,
     MAGIC_POSITION,
     MAGIC_V1_BYTES,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schemas import rocksdb_layout as layout
+from schemas.layouts import rocksdb_layout as layout
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.failed_reads import note, noting

@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, TIMER_LOG
 from schemas.rows import StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, TIMER_LOG
 from store_io.base.errors import Denied, NotAFile, NotAStore, StoreChanged, StoreError, Unreached, Unreadable, UsageError
 from store_io.base.failed_reads import note, noting
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.base.paths import is_hdfs, is_inner_path, is_s3, is_uri, without_login
 from store_io.base.read_rate import PIECE_BYTES, ReadRate
 from store_io.source.arrow_folder import ArrowFolder

@@ -15,12 +15,12 @@ from functools import cached_property
 from itertools import islice
 from operator import attrgetter
 
-from schemas import checkpoint_layout
 from schemas.advice import Cause, Gap
 from schemas.finding_codes import Code
-from schemas.rocksdb_layout import TABLES_FOLDER
+from schemas.layouts import checkpoint_layout
+from schemas.layouts.rocksdb_layout import TABLES_FOLDER
+from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, UPLOAD_MARK
 from schemas.rows import Finding, StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, UPLOAD_MARK
 from store_io.base.errors import NotAStore, StoreError, Unreadable
 from store_io.base.failed_reads import can_do_without
 from store_io.base.wording import names_text

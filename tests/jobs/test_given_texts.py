@@ -12,8 +12,8 @@ import pytest
 
 from jobs.audit import results
 from jobs.cli.options import Command
-from jobs.commands import run_list
 from jobs.commands.export import read_json
+from jobs.commands.past import run_list
 from jobs.runtime.output import OutputFailed
 from jobs.tables import past_runs
 from store_io.base.errors import StoreError, UsageError, parsed

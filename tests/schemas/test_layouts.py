@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from schemas import checkpoint_layout, consumequeue_layout, index_layout
+from schemas.layouts import checkpoint_layout, consumequeue_layout, index_layout
 
 QUEUE, INDEX, CHECKPOINT = consumequeue_layout, index_layout, checkpoint_layout
 

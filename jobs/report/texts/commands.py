@@ -17,10 +17,10 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text, name_text, printable
 from schemas.advice import Advice, Lack, NotWhole, Step
 from schemas.finding_codes import CATALOGUE, Code, Part
+from schemas.layouts.store_names import COMMITLOG
 from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.rows import DEFAULT, NAMED, Finding
-from schemas.store_names import COMMITLOG
 from store_io.answer.repairs import acts, going, in_place_of_repair, more_than_a_start
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.paths import is_hdfs, is_s3, is_uri

@@ -15,9 +15,9 @@ from jobs.report.texts.text import count_text, name_text, printable, time_text
 from schemas.finding_codes import STOP_REASONS
 from store_io.audit.healing.changes import Change, Healing
 from store_io.audit.healing.judgement import risk_text
-from store_io.messages.explain_place import AROUND_ROW, Explanation, Neighbour
-from store_io.messages.explain_pointers import Pointer
-from store_io.messages.explain_record import Field
+from store_io.messages.explain.explain_place import AROUND_ROW, Explanation, Neighbour
+from store_io.messages.explain.explain_pointers import Pointer
+from store_io.messages.explain.explain_record import Field
 
 _ROW_BYTES = 8
 _HEX_WIDTH = 3 * _ROW_BYTES - 1

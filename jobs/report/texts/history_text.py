@@ -46,7 +46,7 @@ def _more(rest: int, noun: str) -> list[str]:
 
 
 def fleet_text(view: views.FleetView, colour: bool = False) -> str:
-    """Return the whole text of a fleet's view (`jobs.commands.fleet`)."""
+    """Return the whole text of a fleet's view (`jobs.commands.past.fleet`)."""
     return "\n".join(_fleet(view, Paint(colour))) + "\n"
 
 
@@ -123,7 +123,7 @@ def _trend(store: views.StoreInFleet, paint: Paint) -> Iterator[str]:
 
 
 def runs_text(view: views.RunsView, colour: bool = False) -> str:
-    """Return the whole text of a list of runs (`jobs.commands.run_list`)."""
+    """Return the whole text of a list of runs (`jobs.commands.past.run_list`)."""
     return "\n".join(_run_list(view, Paint(colour))) + "\n"
 
 
@@ -151,7 +151,7 @@ def _run_list(view: views.RunsView, paint: Paint) -> Iterator[str]:
 
 
 def difference_text(view: views.DifferenceView, colour: bool = False) -> str:
-    """Return the whole text of a difference (`jobs.commands.difference`)."""
+    """Return the whole text of a difference (`jobs.commands.past.difference`)."""
     return "\n".join(_difference(view, Paint(colour))) + "\n"
 
 
@@ -298,7 +298,7 @@ def _growth_text(log: views.LogCompared) -> str:
 
 
 def coverage_text(view: views.CoverageView, colour: bool = False) -> str:
-    """Return the whole text of a coverage (`jobs.commands.coverage`)."""
+    """Return the whole text of a coverage (`jobs.commands.past.coverage`)."""
     return "\n".join(_coverage(view, Paint(colour))) + "\n"
 
 

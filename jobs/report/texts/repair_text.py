@@ -9,6 +9,7 @@ from typing import Any
 from jobs.report.texts.step_words import step_text
 from jobs.report.texts.text import bytes_text, count_text, printable, time_text
 from schemas.finding_codes import CATALOGUE
+from schemas.layouts.store_names import COMMITLOG
 from schemas.repair import (
     BY_GROUP,
     Bridge,
@@ -35,7 +36,6 @@ from schemas.repair import (
     UnservedRange,
 )
 from schemas.rows import FROM_LOG, FROM_VERSION
-from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.documents import document_of
 from store_io.base.wording import clause, seen

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.store_names import EXT
+from schemas.layouts.store_names import EXT
 from store_io.broker.queues.combination import reads_rocksdb
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import config_files, config_rules

@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, LOSS, SegmentSummary
 from store_io.audit.healing.changes import Candidate, Change, Found, Place
 from store_io.audit.healing.record_changes import MOST_RECORD_BYTES, RecordChanges

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from schemas.commitlog_layout import FRAME_BYTES
+from schemas.layouts.commitlog_layout import FRAME_BYTES
 from store_io.audit.healing.changes import Candidate, Found, Healing
 from store_io.audit.healing.heal_task import HealTask
 from store_io.audit.healing.witnesses import LogOrder, Says

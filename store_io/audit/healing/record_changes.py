@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from store_io.audit.healing.changes import Candidate, Change, Place
 from store_io.base.compiled.native import kept
 from store_io.base.crc import checksum

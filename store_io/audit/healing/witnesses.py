@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from schemas import consumequeue_layout
+from schemas.layouts import consumequeue_layout
 from schemas.rows import RUN_QUEUE, WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.broker.message_verdict import Message, tags_code_of
 from store_io.broker.releases import BrokerRules

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
+from schemas.layouts.commitlog_layout import MIN_SIZE_V1_BYTES
+from schemas.layouts.store_names import COMMITLOG
 from schemas.rows import MappedFile
-from schemas.store_names import COMMITLOG
 from store_io.base.packed import items_of
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts.timer_layout import TIMER_TOPIC
 from schemas.rows import QueueKey
-from schemas.timer_layout import TIMER_TOPIC
-from store_io.base.java_compat import decode_utf8, is_blank, parse_number, split_dropping_tail
+from store_io.base.java.java_compat import decode_utf8, is_blank, parse_number, split_dropping_tail
 from store_io.broker.releases import BrokerRules
 
 _PROPERTIES = re.compile(rb"(?<![^\x02])(INNER_MULTI_DISPATCH|INNER_MULTI_QUEUE_OFFSET)\x01([^\x02]+)")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
+from schemas.layouts import consumequeue_layout as layout
 from schemas.rows import RUN_LMQ, QueueKey, SegmentSummary
 from store_io.base import packed
 from store_io.broker.prediction import Needs, ScanId

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
+from schemas.layouts import consumequeue_layout as layout
 from schemas.rows import MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.base.ranges import Ranges, intersect, union
 from store_io.broker.queues.queue_pieces import FilePieces, Piece, Pieces

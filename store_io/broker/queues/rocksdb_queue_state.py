@@ -17,7 +17,7 @@ import numpy as np
 
 from schemas.advice import Refusal
 from schemas.rows import QueueKey
-from store_io.base.java_compat import int64
+from store_io.base.java.java_compat import int64
 from store_io.base.ranges import Ranges, subtract, union
 
 PUT_DTYPE = np.dtype([("first", "i8"), ("count", "i8"), ("first_phy", "i8"), ("last_phy", "i8"), ("scan", "i4")])

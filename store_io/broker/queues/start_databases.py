@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas import rocksdb_layout as layout
 from schemas.advice import Refusal, RefusalKind
-from schemas.rocksdb_layout import INDEX_FAMILY as DEFAULT_FAMILY
-from schemas.store_names import ACLS, POP_RECORDS, USERS
+from schemas.layouts import rocksdb_layout as layout
+from schemas.layouts.rocksdb_layout import INDEX_FAMILY as DEFAULT_FAMILY
+from schemas.layouts.store_names import ACLS, POP_RECORDS, USERS
 from store_io.broker.loading import Tree
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import config_rules

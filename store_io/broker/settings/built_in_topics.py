@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas import commitlog_layout
+from schemas.layouts import commitlog_layout
+from schemas.layouts.store_names import BRIDGE_TOPIC
+from schemas.layouts.timer_layout import TIMER_TOPIC
 from schemas.rows import Row
-from schemas.store_names import BRIDGE_TOPIC
-from schemas.timer_layout import TIMER_TOPIC
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import config_rules

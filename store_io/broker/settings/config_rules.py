@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from schemas.timer_layout import TIMER_CHECK
+from schemas.layouts.timer_layout import TIMER_CHECK
 from store_io.broker.releases import KNOWN_RELEASES, BrokerRules, Version, changed_until, parse_known
 
 TABLES_IN_ROCKSDB = "defaultrocksdb"

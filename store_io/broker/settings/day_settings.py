@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from store_io.base.java_properties import parse_properties
+from store_io.base.java.java_properties import parse_properties
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.given_settings import taken_value
 from store_io.broker.settings.known_keys import reads

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from store_io.base.java_compat import TRIMMED, parse_number
+from store_io.base.java.java_compat import TRIMMED, parse_number
 
 ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
 _PRECISIONS_MS = 100, 200, 500, 1000

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from schemas import dledger_layout as layout
 from schemas.advice import Refusal, RefusalKind
+from schemas.layouts import dledger_layout as layout
 from schemas.rows import MappedFile, StoreFile
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.broker.releases import BrokerRules
 from store_io.source.byte_source import name_of
 from store_io.source.store_dir import DLEDGER

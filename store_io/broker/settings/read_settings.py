@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from schemas import consumequeue_layout, index_layout, rocksdb_layout
-from schemas.dledger_layout import DATA, FOLDER_PREFIX
-from schemas.rows import StoreFile
-from schemas.store_names import (
+from schemas.layouts import consumequeue_layout, index_layout, rocksdb_layout
+from schemas.layouts.dledger_layout import DATA, FOLDER_PREFIX
+from schemas.layouts.store_names import (
     ACLS,
     BATCH_QUEUES,
     COMMITLOG,
@@ -30,9 +29,10 @@ from schemas.store_names import (
     TIMER_LOG,
     USERS,
 )
+from schemas.rows import StoreFile
 from store_io.base.errors import RefusedSetting, StoreError
-from store_io.base.java_compat import parse_number
-from store_io.base.java_properties import parse_properties
+from store_io.base.java.java_compat import parse_number
+from store_io.base.java.java_properties import parse_properties
 from store_io.broker.queues.start_databases import opened_databases
 from store_io.broker.releases import (
     ALL_DEFAULTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from schemas import checkpoint_layout
+from schemas.layouts import checkpoint_layout
 from schemas.outcome import Outcome
 from schemas.rows import Finding, MappedFile, PlanStep
 from store_io.base.errors import StoreError

@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from schemas import checkpoint_layout as layout
 from schemas.finding_codes import Code
+from schemas.layouts import checkpoint_layout as layout
 from schemas.rows import Checkpoint, Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.source.byte_source import ByteSource

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from schemas import checkpoint_layout as layout
 from schemas.advice import Refusal
-from schemas.store_names import INDEX
+from schemas.layouts import checkpoint_layout as layout
+from schemas.layouts.store_names import INDEX
 from store_io.log.entries.index_entries import read_header
 from store_io.repair.kind_repair import Added, KindRepair, Round
 from store_io.repair.repair_audit import Audited

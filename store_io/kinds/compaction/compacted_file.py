@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
 from schemas.advice import Gap
-from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
-from schemas.entries import BATCH_DTYPE
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts.consumequeue_layout import BATCH_ENTRY_BYTES
+from schemas.layouts.entries import BATCH_DTYPE
 from schemas.rows import Finding, MappedFile, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.layouts.store_names import COMPACTED_LOG, COMPACTED_QUEUE
 from schemas.rows import MappedFile, QueueKey
-from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.broker.loading import Tree, is_folder, load_file_queue, numbered_files
 from store_io.broker.releases import BrokerRules, compacted_entries_bytes, compacted_log_bytes
 from store_io.source.byte_source import name_of

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from schemas.advice import Advice, LeftOut, Refusal, Step
+from schemas.layouts.store_names import COMPACTION as COMPACTION_FOLDER
 from schemas.rows import Finding, MappedFile, PlanStep, QueueKey
-from schemas.store_names import COMPACTION as COMPACTION_FOLDER
 from store_io.base.packed import items_of
 from store_io.base.tasks import Task
 from store_io.broker.loading import LoadedStore

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
-from schemas.consumequeue_layout import BATCH_ENTRY_BYTES, ENTRY_BYTES
-from schemas.entries import ENTRY_DTYPE
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts.consumequeue_layout import BATCH_ENTRY_BYTES, ENTRY_BYTES
+from schemas.layouts.entries import ENTRY_DTYPE
+from schemas.layouts.store_names import COMPACTED_QUEUE
 from schemas.rows import Finding, MappedFile, QueueKey
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import COMPACTED_QUEUE
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import is_blank
+from store_io.base.java.java_compat import is_blank
 from store_io.base.wording import count_text
 from store_io.broker.message_verdict import AUDIT_RULES, Message
 from store_io.log.entries.file_entries import FilesAt, read_entries

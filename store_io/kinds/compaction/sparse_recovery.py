@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.advice import Refusal, RefusalKind
-from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
+from schemas.layouts.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.rows import MappedFile
-from store_io.base.java_compat import int64
+from store_io.base.java.java_compat import int64
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.compaction.compacted_queues import CompactedQueue
 from store_io.source.byte_source import name_of

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schemas.finding_codes import Code
+from schemas.layouts.store_names import COMPACTED_LOG
 from schemas.rows import Finding
-from schemas.store_names import COMPACTED_LOG
 from store_io.base.wording import count_text, seen
 from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.model.evidence import Evidence

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from schemas import commitlog_layout
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout
 from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.findings import Findings

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from schemas import commitlog_layout
 from schemas.advice import Advice, Refusal, RefusalKind, Step
+from schemas.layouts import commitlog_layout
+from schemas.layouts.store_names import BATCH_QUEUES
 from schemas.outcome import Outcome
 from schemas.rows import ConfigTables
 from schemas.start_effect import ConfigLoad, StartEffect
-from schemas.store_names import BATCH_QUEUES
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.built_in_topics import is_asked_for
 from store_io.broker.settings.config_rules import (

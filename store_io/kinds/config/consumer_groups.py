@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
+from schemas.layouts.store_names import CONFIG as CONFIG_FOLDER
 from schemas.rows import Finding
-from schemas.store_names import CONFIG as CONFIG_FOLDER
 from store_io.base.wording import count_text, names_text, seen
 from store_io.broker.settings.built_in_topics import SYSTEM_GROUPS, group_of
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, GROUPS, LMQ_OFFSETS

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 
+from schemas.layouts.store_names import BRIDGE_TOPIC
 from schemas.rows import RUN_QUEUE, QueueKey
-from schemas.store_names import BRIDGE_TOPIC
 from store_io.broker.settings.built_in_topics import group_of, is_asked_for
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, LMQ_OFFSETS, TOPICS, config_rules
 from store_io.kinds.config.config_kind import CONFIG

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from schemas import commitlog_layout
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout
 from schemas.losses import GroupBeyond, LevelBeyond
 from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from schemas.layouts.store_names import BRIDGE_TOPIC
 from schemas.rows import FROM_VERSION
-from schemas.store_names import BRIDGE_TOPIC
 from store_io.broker.settings.built_in_topics import (
     ONLY_INHERITED,
     SYSTEM_GROUPS,

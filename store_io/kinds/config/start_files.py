@@ -11,8 +11,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from schemas.advice import Advice, Cause, Gap, Overwritten, Refusal, RefusalKind, Step
-from schemas.rocksdb_layout import TABLES_FOLDER
-from schemas.timer_layout import TIMER_CHECK
+from schemas.layouts.rocksdb_layout import TABLES_FOLDER
+from schemas.layouts.timer_layout import TIMER_CHECK
 from store_io.base.errors import StoreError
 from store_io.broker.queues.start_databases import OpenedDatabase, keeps_other_tables, opened_databases
 from store_io.broker.releases import BrokerRules

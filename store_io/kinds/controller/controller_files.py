@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from schemas.advice import Gap, Refusal, RefusalKind
+from schemas.layouts.store_names import EPOCH_FILE, IDENTITY_FILE
 from schemas.start_effect import BrokerIdentity as BrokerIdentity
-from schemas.store_names import EPOCH_FILE, IDENTITY_FILE
 from store_io.base.crc.checksum import crc32
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import decode_utf8, parse_number, split_dropping_tail
+from store_io.base.java.java_compat import decode_utf8, parse_number, split_dropping_tail
 from store_io.broker.epochs import Epoch, as_cached
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing

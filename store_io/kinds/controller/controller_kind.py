@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from schemas.advice import LeftOut, Refusal, RefusalKind
+from schemas.layouts.store_names import IDENTITY_FILE
 from schemas.rows import MappedFile
 from schemas.start_effect import StartEffect
-from schemas.store_names import IDENTITY_FILE
 from store_io.base.tasks import Task
 from store_io.kinds.controller.controller_files import FILES, BrokerIdentity, StoredEpochs, read_epochs, read_identity
 from store_io.kinds.controller.epoch_starts import MOST_STARTS, EpochPlace, EpochStarts, EpochStartsResult, EpochStartsTask

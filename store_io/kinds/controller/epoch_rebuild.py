@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from schemas.advice import Refusal
 from schemas.finding_codes import Code
-from schemas.store_names import EPOCH_FILE
+from schemas.layouts.store_names import EPOCH_FILE
 from store_io.base.errors import NotAFile
 from store_io.broker.epochs import NO_END, Epoch
 from store_io.kinds.controller.controller_files import EPOCH_FILE_BYTES, FILES, Fatal, Unusable, epoch_text, parse_epochs

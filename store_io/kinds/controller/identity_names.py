@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schemas.finding_codes import Code
+from schemas.layouts.store_names import IDENTITY_FILE
 from schemas.rows import Finding
-from schemas.store_names import IDENTITY_FILE
 from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.model.evidence import Evidence
 

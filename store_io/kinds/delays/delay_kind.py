@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas.commitlog_layout import SCHEDULE_TOPIC
+from schemas.layouts.commitlog_layout import SCHEDULE_TOPIC
 from schemas.rows import QueueKey
 from store_io.base.ranges import Ranges, union
 from store_io.base.tasks import Task

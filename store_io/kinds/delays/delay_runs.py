@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
 from schemas.advice import Gap
-from schemas.commitlog_layout import SCHEDULE_TOPIC
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.commitlog_layout import SCHEDULE_TOPIC
 from schemas.rows import Extent, QueueKey, SegmentSummary
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules

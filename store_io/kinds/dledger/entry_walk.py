@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas import dledger_layout as layout
+from schemas.layouts import dledger_layout as layout
 from schemas.rows import MappedFile
 from store_io.base.compiled.native import kept
 from store_io.base.errors import StoreChanged, StoreError

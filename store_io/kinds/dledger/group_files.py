@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import dledger_layout as layout
 from schemas.advice import Refusal, RefusalKind
+from schemas.layouts import dledger_layout as layout
 from schemas.repair import RepairStep
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schemas import dledger_layout as layout
 from schemas.finding_codes import Code
+from schemas.layouts import dledger_layout as layout
 from schemas.rows import Finding
 from store_io.kinds.dledger.ledger_chain import PlacedStretch, live_stretches
 from store_io.kinds.dledger.ledger_kind import LEDGER

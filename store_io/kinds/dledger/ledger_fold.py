@@ -11,9 +11,9 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from schemas import commitlog_layout
 from schemas.advice import Refusal, RefusalKind
-from schemas.dledger_layout import DATA, HEADER_BYTES, SIZE_POSITION
+from schemas.layouts import commitlog_layout
+from schemas.layouts.dledger_layout import DATA, HEADER_BYTES, SIZE_POSITION
 from schemas.rows import WALK_BROKER, FirstRecord, MappedFile, SegmentSummary
 from store_io.broker.dispatch import EVERYTHING, Choice
 from store_io.broker.prediction import LogFile, Refused, ScanId

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
-from schemas import dledger_layout as layout
 from schemas.advice import Advice, Cause, Gap, LedgerRows, Refusal, Step
 from schemas.finding_codes import Code
+from schemas.layouts import dledger_layout as layout
 from schemas.rows import Finding, MappedFile
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.base.tasks import Task
 from store_io.broker.loading import Tree, is_folder, numbered_files
 from store_io.broker.recovery import AskedRecovery

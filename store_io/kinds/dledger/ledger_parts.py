@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemas import dledger_layout as layout
+from schemas.layouts import dledger_layout as layout
 from schemas.rows import EXTENT_MESSAGE, SegmentSummary
 from store_io.kinds.dledger.ledger_walks import DataWalk, Stretch
 from store_io.source.byte_source import ByteSource

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from schemas import dledger_layout as layout
 from schemas.finding_codes import Code
+from schemas.layouts import dledger_layout as layout
+from schemas.layouts.store_names import BRIDGE_TOPIC
 from schemas.repair import Bridge, DroppedMessage, RepairStep
 from schemas.rows import SegmentSummary, StoreFile
-from schemas.store_names import BRIDGE_TOPIC
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import VALID, Message
 from store_io.kinds.dledger.group_files import Ends, group_edits

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from schemas.advice import Refusal, RefusalKind
-from schemas.dledger_layout import INDEX_FILE_BYTES as SIZE
-from schemas.dledger_layout import UNIT_BYTES
+from schemas.layouts.dledger_layout import INDEX_FILE_BYTES as SIZE
+from schemas.layouts.dledger_layout import UNIT_BYTES
 from schemas.rows import MappedFile
 from schemas.start_effect import LedgerState, WrittenFile
 from store_io.broker.prediction import LogFile, Refused, cut_files

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schemas.finding_codes import CATALOGUE, Part
+from schemas.layouts.store_names import COMMITLOG
 from schemas.rows import Finding
-from schemas.store_names import COMMITLOG
 from store_io.broker.releases import Setting
 from store_io.broker.settings.ledger_files import ledger_peers
 

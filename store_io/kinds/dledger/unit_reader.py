@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas import dledger_layout as layout
 from schemas.advice import Refusal, RefusalKind
+from schemas.layouts import dledger_layout as layout
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreChanged, StoreError, UsageError
-from store_io.base.java_compat import parse_number
-from store_io.base.java_properties import parse_properties
+from store_io.base.java.java_compat import parse_number
+from store_io.base.java.java_properties import parse_properties
 from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, LedgerTexts, UnitRun, UnitWalk
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, OpenFiles, StoreLocation, open_source

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import index_layout as layout
+from schemas.layouts import index_layout as layout
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, compiled_helper, kept, load_i32, peek_i32, poke_i32
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from schemas.finding_codes import Code
+from schemas.layouts.store_names import INDEX as FOLDER
 from schemas.rows import EarlierRun, Finding, IndexFileSummary, MappedFile, PlanStep
-from schemas.store_names import INDEX as FOLDER
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.base.packed import PackedList, PackedWhenMany
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader

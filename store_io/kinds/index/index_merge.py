@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import commitlog_layout
-from schemas import index_layout as layout
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout
+from schemas.layouts import index_layout as layout
 from schemas.rows import Extent, Finding, QueueKey, SegmentSummary
 from schemas.severity_cases import Case, severity_in
 from store_io.base.compiled import native

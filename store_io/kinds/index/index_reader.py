@@ -11,15 +11,15 @@ from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
-from schemas import index_layout as layout
 from schemas.advice import Cause, Gap
-from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.finding_codes import Code
+from schemas.layouts import index_layout as layout
+from schemas.layouts.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import Finding, IndexFileSummary
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.findings import MAX_FINDINGS, Findings
-from store_io.base.java_compat import divide
+from store_io.base.java.java_compat import divide
 from store_io.broker.releases import index_bytes
 from store_io.broker.settings.read_settings import infer_slots
 from store_io.kinds.index.index_chains import HASH, LINK, Chains, ChainsOnTheWay, follow_back, open_ends

@@ -15,15 +15,15 @@ from functools import partial
 
 import numpy as np
 
-from schemas import index_layout
 from schemas.advice import Refusal, RefusalKind
-from schemas.entries import STORED_INDEX_DTYPE
 from schemas.finding_codes import CATALOGUE, Cure
+from schemas.layouts import index_layout
+from schemas.layouts.entries import STORED_INDEX_DTYPE
+from schemas.layouts.rocksdb_layout import TABLES_FOLDER
+from schemas.layouts.store_names import INDEX
 from schemas.repair import IndexMade
-from schemas.rocksdb_layout import TABLES_FOLDER
-from schemas.store_names import INDEX
 from store_io.base.compiled.native import kept
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.broker.loading import is_folder
 from store_io.broker.releases import BrokerRules
 from store_io.log.entries.index_entries import entry_position

@@ -10,9 +10,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
-from schemas import index_layout as layout
-from schemas.commitlog_layout import SYS_ROLLBACK, SYS_TRANSACTION_MASK
 from schemas.finding_codes import Code
+from schemas.layouts import index_layout as layout
+from schemas.layouts.commitlog_layout import SYS_ROLLBACK, SYS_TRANSACTION_MASK
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.base.findings import Findings

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from schemas import index_layout
 from schemas.finding_codes import STARTS_DISPATCH, Code
+from schemas.layouts import index_layout
+from schemas.layouts.store_names import INDEX as FOLDER
 from schemas.rows import WALK_AUDIT, Finding, SegmentSummary
-from schemas.store_names import INDEX as FOLDER
 from store_io.base.wording import count_text
 from store_io.kinds.index.index_kind import INDEX, index_whole
 from store_io.model.evidence import Evidence

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
 from schemas.advice import Refusal, RefusalKind
-from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE
 from schemas.finding_codes import Code
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.entries import BATCH_DTYPE, ENTRY_DTYPE
 from schemas.rows import Finding, MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.findings import Findings

@@ -14,7 +14,7 @@ from schemas.advice import Advice, Step
 from schemas.finding_codes import STARTS_DISPATCH, Code
 from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, Finding
 from schemas.severity_cases import Case, severity_in
-from store_io.base.java_compat import int64
+from store_io.base.java.java_compat import int64
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.broker.loading import why_no_folder
 from store_io.broker.prediction import Memory

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from schemas.advice import Cause, Gap, Step
+from schemas.layouts.store_names import BATCH_QUEUES, EXT
+from schemas.layouts.store_names import QUEUES as QUEUES_FOLDER
 from schemas.rows import EarlierRun, Finding, MappedFile, PlanStep, QueueKey, QueueSummary
-from schemas.store_names import BATCH_QUEUES, EXT
-from schemas.store_names import QUEUES as QUEUES_FOLDER
 from store_io.base.packed import FEW, PackedMap, items_of, joined
 from store_io.base.tasks import PackedTask, Task
 from store_io.broker.loading import numbered_files, queue_folders

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from schemas.finding_codes import Code
+from schemas.layouts.store_names import BATCH_QUEUES, EXT, QUEUES
 from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.broker.loading import Tree, is_folder, is_skipped
 from store_io.broker.releases import BrokerRules
 from store_io.model.facts.named_files import name_fault, size_finding, unrecognised

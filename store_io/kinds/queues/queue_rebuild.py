@@ -8,12 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.finding_codes import Code
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.store_names import BATCH_QUEUES, BRIDGE_TOPIC, EXT, QUEUES
 from schemas.repair import UnservedRange
 from schemas.rows import RUN_QUEUE, Finding, QueueKey
-from schemas.store_names import BATCH_QUEUES, BRIDGE_TOPIC, EXT, QUEUES
 from store_io.broker.loading import Tree, is_folder, misfits, why_no_folder
 from store_io.broker.queues.combination import combination
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX

@@ -11,8 +11,8 @@ from itertools import islice
 
 import numpy as np
 
-from schemas import rocksdb_layout as layout
-from schemas.entries import STORED_KEYED_ENTRY_DTYPE
+from schemas.layouts import rocksdb_layout as layout
+from schemas.layouts.entries import STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
 from schemas.advice import Gap
-from schemas.entries import ENTRY_DTYPE
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.entries import ENTRY_DTYPE
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
 from store_io.log.entries.queue_store import FileQueueStore, QueuePaths, is_used
 from store_io.log.entries.stored_entries import EntryReader, plain_entries

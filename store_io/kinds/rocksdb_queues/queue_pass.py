@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import rocksdb_layout as layout
 from schemas.advice import Gap
 from schemas.finding_codes import Code
+from schemas.layouts import rocksdb_layout as layout
 from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.errors import StoreError
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd

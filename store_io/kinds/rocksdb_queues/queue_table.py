@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from schemas import rocksdb_layout as layout
 from schemas.advice import Gap, Refusal, RefusalKind
+from schemas.layouts import rocksdb_layout as layout
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.broker.loading import Tree
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable, QueueEnd, StoredEnds
 from store_io.broker.queues.start_databases import database_folder

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas import commitlog_layout
 from schemas.advice import Cause, Gap, Refusal, RefusalKind
-from schemas.rocksdb_layout import CURRENT
+from schemas.layouts import commitlog_layout
+from schemas.layouts.rocksdb_layout import CURRENT
 from schemas.rows import FirstRecord, QueueKey, SegmentSummary
 from store_io.broker.dispatch import Choice, Dispatch
 from store_io.broker.prediction import BrokerQueue, Prediction, Refused, ScanId

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.finding_codes import STARTS_DISPATCH, Code
+from schemas.layouts.commitlog_layout import SCHEDULE_TOPIC
+from schemas.layouts.timer_layout import TIMER_TOPIC
 from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in
-from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.packed import items_of, keys_of
 from store_io.base.ranges import intersect
 from store_io.base.wording import count_text

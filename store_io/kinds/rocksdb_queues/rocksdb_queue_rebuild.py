@@ -11,8 +11,8 @@ from functools import partial
 
 from schemas.advice import Refusal, RefusalKind
 from schemas.finding_codes import CATALOGUE, Code, Part
+from schemas.layouts.rocksdb_layout import CURRENT, FOLDER, SEPARATE_FOLDER
 from schemas.repair import DatabaseMade
-from schemas.rocksdb_layout import CURRENT, FOLDER, SEPARATE_FOLDER
 from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.broker.loading import Tree
 from store_io.broker.queues.start_databases import database_folder

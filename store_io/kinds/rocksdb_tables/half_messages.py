@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
+from schemas.layouts.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
 from schemas.rows import QueueKey
-from store_io.base.java_compat import decode_utf8
+from store_io.base.java.java_compat import decode_utf8
 from store_io.kinds.rocksdb_tables.transaction_table import key_print
 from store_io.log.records.message_columns import Columns
 from store_io.log.scan.row_texts import properties_of

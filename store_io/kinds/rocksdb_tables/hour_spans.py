@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas.rocksdb_layout import HOUR_MS
+from schemas.layouts.rocksdb_layout import HOUR_MS
 from store_io.base.fingerprints import Stretches
 
 NO_SPANS = np.zeros((0, 2), np.int64)

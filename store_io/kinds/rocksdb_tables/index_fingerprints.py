@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import commitlog_layout
-from schemas.rocksdb_layout import HOUR_MS
+from schemas.layouts import commitlog_layout
+from schemas.layouts.rocksdb_layout import HOUR_MS
 from schemas.rows import QueueKey
 from store_io.base import fingerprints
 from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.fingerprints import SEED, Prints, Stretches, finished, fold_byte, fold_bytes, fold_number, prints_of
-from store_io.base.java_compat import decode_utf8
+from store_io.base.java.java_compat import decode_utf8
 from store_io.log.records.message_columns import MAX_RECORD_KEYS, Columns
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.row_texts import properties_of

@@ -13,7 +13,7 @@ import numpy as np
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import STARTS_DISPATCH, Code
-from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC, TABLES_FOLDER
+from schemas.layouts.rocksdb_layout import DONE_TOPIC, HALF_TOPIC, TABLES_FOLDER
 from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.base.fingerprints import among

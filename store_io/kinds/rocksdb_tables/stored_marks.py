@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schemas import rocksdb_layout as layout
+from schemas.layouts import rocksdb_layout as layout
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
 from store_io.broker.queues.start_databases import FOLDER, MARK_KEY

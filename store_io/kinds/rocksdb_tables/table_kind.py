@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
+from schemas.layouts.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
 from schemas.rows import WALK_AUDIT, SegmentSummary
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task

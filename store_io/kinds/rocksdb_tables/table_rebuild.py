@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from schemas import rocksdb_layout as layout
 from schemas.finding_codes import CATALOGUE, Part
+from schemas.layouts import rocksdb_layout as layout
 from schemas.repair import TablesMade
 from store_io.kinds.rocksdb_tables.rocksdb_tables import given_up_halves
 from store_io.kinds.rocksdb_tables.table_kind import TABLES

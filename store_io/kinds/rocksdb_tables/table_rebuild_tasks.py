@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas import rocksdb_layout as layout
+from schemas.layouts import rocksdb_layout as layout
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import among
 from store_io.base.tasks import OfScan

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas.advice import Gap
-from schemas.rocksdb_layout import HOUR_MS
+from schemas.layouts.rocksdb_layout import HOUR_MS
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import Prints, Stretches
 from store_io.base.tasks import OfScan

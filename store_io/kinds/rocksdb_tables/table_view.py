@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from schemas.rocksdb_layout import HOUR_MS
+from schemas.layouts.rocksdb_layout import HOUR_MS
 from schemas.rows import EXTENT_MESSAGE, SegmentSummary
 from store_io.base.fingerprints import Stretches
 from store_io.broker.releases import BrokerRules

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import rocksdb_layout as layout
 from schemas.advice import Gap
+from schemas.layouts import rocksdb_layout as layout
 from store_io.base.errors import StoreError
 from store_io.rocksdb.database import DatabaseDamaged, StoredDatabase, stored_number
 from store_io.source.byte_source import StoreLocation, open_source

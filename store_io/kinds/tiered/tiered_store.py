@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.finding_codes import Code
+from schemas.layouts.store_names import TIERED_METADATA
 from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import TIERED_METADATA
 from store_io.base.errors import NotAFile, Unreadable
 from store_io.base.wording import count_text
 from store_io.kinds.config.texts.fastjson import ConfigFault, parse_written

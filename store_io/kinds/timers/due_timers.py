@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import timer_layout as layout
+from schemas.layouts import timer_layout as layout
 from store_io.kinds.timers.timer_fates import MessageFates, TimerState, firing
 
 READ_SLOTS = layout.SLOTS // 2 - layout.BLANK_SLOTS  # so far before the clock lies the first slot that recovery reads

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas import timer_layout as layout
-from schemas.entries import SLOT_DTYPE, UNIT_DTYPE
+from schemas.layouts import timer_layout as layout
+from schemas.layouts.entries import SLOT_DTYPE, UNIT_DTYPE
 from store_io.base.fingerprints import among
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, ROLLED
 

@@ -12,11 +12,11 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from schemas import rocksdb_layout
-from schemas import timer_layout as layout
 from schemas.advice import Cause, Gap, Refusal, RefusalKind
+from schemas.layouts import rocksdb_layout
+from schemas.layouts import timer_layout as layout
+from schemas.layouts.store_names import QUEUES, TIMER_LOG
 from schemas.rows import MappedFile
-from schemas.store_names import QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError
 from store_io.broker.loading import Tree, load_file_queue
 from store_io.broker.releases import BrokerRules

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from schemas import timer_layout as layout
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
+from schemas.layouts import timer_layout as layout
+from schemas.layouts.rocksdb_layout import TABLES_FOLDER
+from schemas.layouts.store_names import CONFIG, TIMER_LOG
 from schemas.losses import TimerCount
-from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import CONFIG, TIMER_LOG
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_tables.table_kind import TABLES

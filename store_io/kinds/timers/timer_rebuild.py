@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from schemas import timer_layout as layout
 from schemas.advice import Refusal
-from schemas.entries import UNIT_DTYPE
 from schemas.finding_codes import CATALOGUE, Part
+from schemas.layouts import timer_layout as layout
+from schemas.layouts.entries import UNIT_DTYPE
+from schemas.layouts.rocksdb_layout import INDEX_FAMILY, TABLES_FOLDER, TRANSACTION_FAMILY
+from schemas.layouts.store_names import TIMER_LOG
 from schemas.repair import BY_TIMER, BY_TIMER_QUEUE, PositionBeyond, TimersMade
-from schemas.rocksdb_layout import INDEX_FAMILY, TABLES_FOLDER, TRANSACTION_FAMILY
 from schemas.rows import QueueKey
-from schemas.store_names import TIMER_LOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_tables.stored_marks import filled_families

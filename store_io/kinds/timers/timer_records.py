@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from schemas.layouts.timer_layout import TIMER_TOPIC
 from schemas.rows import Extent, QueueKey, SegmentSummary
-from schemas.timer_layout import TIMER_TOPIC
 from store_io.base import fingerprints
 from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.fingerprints import SEED, fold_bytes

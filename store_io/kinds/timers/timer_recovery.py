@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import timer_layout as layout
+from schemas.layouts import timer_layout as layout
 from schemas.rows import MappedFile
 from store_io.broker.releases import BrokerRules
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import rocksdb_layout as layout
 from schemas.advice import Gap
+from schemas.layouts import rocksdb_layout as layout
 from schemas.rows import StoreFile
 from store_io.base import fingerprints
 from store_io.base.compiled.native import compiled_helper, kept

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas import timer_layout as layout
 from schemas.advice import Gap
-from schemas.entries import UNIT_DTYPE
 from schemas.finding_codes import Code
+from schemas.layouts import timer_layout as layout
+from schemas.layouts.entries import UNIT_DTYPE
 from schemas.rows import Finding, MappedFile
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError

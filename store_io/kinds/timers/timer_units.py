@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas import timer_layout as layout
-from schemas.entries import SLOT_DTYPE, UNIT_DTYPE
+from schemas.layouts import timer_layout as layout
+from schemas.layouts.entries import SLOT_DTYPE, UNIT_DTYPE
 from schemas.rows import MappedFile
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas import timer_layout as layout
+from schemas.layouts import timer_layout as layout
 from schemas.rows import Finding
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_HASH
 from store_io.kinds.timers.timer_units import TIMER_UNIT

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from schemas import commitlog_layout, timer_layout
+from schemas.layouts import commitlog_layout, timer_layout
 from schemas.losses import TimerFates, TimersOfCopy
 from schemas.start_effect import TimersAfter
 from store_io.base.errors import StoreError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.advice import Gap
-from schemas.timer_layout import TIMER_TOPIC
+from schemas.layouts.timer_layout import TIMER_TOPIC
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.kinds.timers.new_timers import Clock, waiting

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas.advice import Gap
-from schemas.commitlog_layout import HALF_TOPIC, OPERATION_TOPIC
+from schemas.layouts.commitlog_layout import HALF_TOPIC, OPERATION_TOPIC
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import decode_utf8, parse_number, split_dropping_tail
+from store_io.base.java.java_compat import decode_utf8, parse_number, split_dropping_tail
 from store_io.base.tasks import OfScan
 from store_io.broker.message_verdict import parse_properties
 from store_io.log.scan.batch_items import part_of

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from schemas.dledger_layout import DATA, FOLDER_PREFIX
+from schemas.layouts.dledger_layout import DATA, FOLDER_PREFIX
+from schemas.layouts.store_names import COMMITLOG
 from schemas.rows import MappedFile
-from schemas.store_names import COMMITLOG
 from store_io.broker.loading import Tree, numbered_files
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import ledger_folder, ledger_folders

@@ -8,8 +8,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
-from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE, STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.entries import BATCH_DTYPE, ENTRY_DTYPE, STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
 from schemas.rows import MappedFile
 from store_io.source.byte_source import ByteSource
 

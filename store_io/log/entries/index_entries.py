@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas import index_layout as layout
-from schemas.entries import STORED_INDEX_DTYPE
+from schemas.layouts import index_layout as layout
+from schemas.layouts.entries import STORED_INDEX_DTYPE
 from store_io.broker.index_state import IndexHeader
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-from schemas import rocksdb_layout as layout
+from schemas.layouts import rocksdb_layout as layout
 from schemas.rows import QueueKey
-from store_io.base.java_compat import decode_utf8
+from store_io.base.java.java_compat import decode_utf8
 
 _SIGN = 1 << 31
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
-from schemas.entries import STORED_BATCH_DTYPE
 from schemas.finding_codes import Code
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.entries import STORED_BATCH_DTYPE
 from schemas.rows import MATCH_DIFFERS, MATCH_EQUAL, MATCH_MISSING, MATCH_NONE, MATCH_SHIFTED, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
 from store_io.base.findings import Findings
-from store_io.base.java_compat import MAX_LONG, decode_utf8, int64, string_hash
+from store_io.base.java.java_compat import MAX_LONG, decode_utf8, int64, string_hash
 from store_io.broker.releases import DEFAULT_DELAY_LEVELS, parse_delay_levels
 from store_io.log.entries.queue_store import ExtUnits, QueueEntries, QueueStore, is_used
 from store_io.log.records.message_columns import SCHEDULE

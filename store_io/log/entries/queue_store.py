@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
-from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.packed import PackedMap
 from store_io.broker.queues.combination import light_from_rocksdb

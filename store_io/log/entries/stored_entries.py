@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import rocksdb_layout as layout
-from schemas.entries import ENTRY_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
+from schemas.layouts import rocksdb_layout as layout
+from schemas.layouts.entries import ENTRY_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import QueueKey
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable
 from store_io.log.entries.queue_keys import after, entry_key, queue_of_prefix, queue_prefix
 from store_io.log.scan.segment_findings import Place

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
-from schemas.store_names import BRIDGE_TOPIC
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts.store_names import BRIDGE_TOPIC
 from store_io.base.crc import checksum
 from store_io.broker.releases import BrokerRules
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from store_io.base.compiled import native
 from store_io.base.compiled.native import (
     Address,

@@ -6,7 +6,7 @@ the fast decoder to it.
 
 from __future__ import annotations
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from store_io.broker.message_verdict import VALID, BufferFrames
 from store_io.log.records.message_columns import (
     FULL,

@@ -16,8 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
-from schemas import dledger_layout
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts import dledger_layout
 from store_io.broker.releases import BrokerRules
 
 

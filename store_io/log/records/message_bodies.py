@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import lz4.frame
 import zstandard
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 
 STORED, DECODED, TOO_LARGE, DAMAGED, UNKNOWN = range(5)
 STATUS_NAMES = ("stored", "decoded", "too_large", "damaged", "unknown")

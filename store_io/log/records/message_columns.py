@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import QueueKey
-from store_io.base.java_compat import int64, is_blank, split_dropping_tail, string_hash
+from store_io.base.java.java_compat import int64, is_blank, split_dropping_tail, string_hash
 from store_io.broker.header_faults import HEAD_BYTES, header_faults
 from store_io.broker.index_keys import index_keys, key_hash, key_text, tag_key
 from store_io.broker.message_verdict import (

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from schemas import commitlog_layout as layout
-from store_io.base.java_compat import decode_utf8
+from schemas.layouts import commitlog_layout as layout
+from store_io.base.java.java_compat import decode_utf8
 from store_io.broker.header_faults import MAX_PORT
 from store_io.broker.message_verdict import FIXED_PART_BYTES, Message, parse_properties, read_fixed_fields
 from store_io.broker.releases import BrokerRules

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from schemas import commitlog_layout
 from schemas import rows as rows_module
+from schemas.layouts import commitlog_layout
 from schemas.rows import RUN_QUEUE, RUN_UNQUEUED
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, peek_i32, peek_i64

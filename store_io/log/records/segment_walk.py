@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from store_io.broker.message_verdict import VALID, Verdict
 from store_io.log.records import commitlog_columns, commitlog_reader
 from store_io.log.records.message_columns import (

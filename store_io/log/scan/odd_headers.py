@@ -16,13 +16,13 @@ from itertools import chain
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import NOTE, Finding, QueueKey, SegmentSummary, TornProperties
 from schemas.severity_cases import Case, severity_in
 from store_io.base.findings import Findings
-from store_io.base.java_compat import decode_utf8
+from store_io.base.java.java_compat import decode_utf8
 from store_io.broker import header_faults as faults
 from store_io.log.records import bridges
 from store_io.log.records.message_columns import HAS_INNER, INNER_ALONE

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, Extent, Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.base.compiled.native import kept

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from schemas.rows import QueueKey
 from store_io.base.compiled.native import Address, copy_bytes, kept, load_u8, poke_u8
-from store_io.base.java_compat import decode_utf8
+from store_io.base.java.java_compat import decode_utf8
 from store_io.source.segment_window import SegmentWindow
 
 LONG_BYTES = 256  # from here on a slice is copied faster than byte by byte

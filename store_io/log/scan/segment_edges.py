@@ -8,9 +8,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from schemas import commitlog_layout as layout
 from schemas.advice import Gap
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import Finding, FirstRecord, MappedFile
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.broker.message_verdict import END, VALID

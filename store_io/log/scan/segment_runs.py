@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas import commitlog_layout
-from schemas import consumequeue_layout as layout
 from schemas import rows as of_rows
+from schemas.layouts import commitlog_layout
+from schemas.layouts import consumequeue_layout as layout
 from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, Cuts, QueueKey
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch

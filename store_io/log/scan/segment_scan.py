@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 
 from schemas.advice import Gap
-from schemas.commitlog_layout import FRAME_BYTES
 from schemas.finding_codes import Code
+from schemas.layouts.commitlog_layout import FRAME_BYTES
 from schemas.rows import (
     EXTENT_MESSAGE,
     EXTENT_UNWRITTEN,

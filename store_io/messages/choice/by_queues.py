@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import consumequeue_layout as layout
+from schemas.layouts import consumequeue_layout as layout
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import NotAFile, StoreError
 from store_io.base.failed_reads import can_do_without
-from store_io.base.java_compat import MAX_LONG
+from store_io.base.java.java_compat import MAX_LONG
 from store_io.base.wording import seen
 from store_io.broker.releases import BrokerRules
 from store_io.log.entries.file_entries import read_entries, unit_bytes, valid_entries

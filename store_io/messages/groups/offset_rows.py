@@ -15,11 +15,11 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from schemas.arrow import arrow_schema
-from schemas.commitlog_layout import SCHEDULE_TOPIC
+from schemas.layouts.commitlog_layout import SCHEDULE_TOPIC
 from schemas.rows import QueueKey
 from schemas.sources import OFFSETS
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import MAX_LONG, whole_text
+from store_io.base.java.java_compat import MAX_LONG, whole_text
 from store_io.broker.loading import Tree
 from store_io.broker.releases import NEWEST_RELEASE, BrokerRules
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import commitlog_layout as layout
-from schemas import rocksdb_layout
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts import rocksdb_layout
 from store_io.messages.message_rows import HALF_TOPICS
 
 OPEN, COMMITTED, ROLLED_BACK, PUT_BACK, GIVEN_UP = range(5)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from schemas.arrow import arrow_schema
 from schemas.rows import MappedFile
 from schemas.sources import TRANSACTIONS
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.broker.releases import BrokerRules
 from store_io.messages.groups import transaction_ends
 from store_io.messages.groups.transaction_ends import CHECK_TIMES, STATES, HalfStates

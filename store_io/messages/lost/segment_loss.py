@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts.timer_layout import TIMER_TOPIC
 from schemas.rows import QueueKey
-from schemas.timer_layout import TIMER_TOPIC
 
 KEPT, CUT, UNREACHABLE, UNDELIVERED = range(4)
 LOSSES = ("kept", "cut", "unreachable", "undelivered")

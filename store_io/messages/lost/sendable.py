@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from schemas.timer_layout import TIMER_TOPIC
-from store_io.base.java_compat import parse_number
+from schemas.layouts.timer_layout import TIMER_TOPIC
+from store_io.base.java.java_compat import parse_number
 from store_io.base.times import iso_time
 from store_io.broker.index_keys import KEYS, TAGS, UNIQUE_KEY, key_hash, key_text
 from store_io.broker.settings.built_in_topics import is_brokers_own

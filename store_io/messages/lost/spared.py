@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from schemas.commitlog_layout import SCHEDULE_TOPIC
+from schemas.layouts.commitlog_layout import SCHEDULE_TOPIC
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import HERE, Workers
 from store_io.kinds.config.config_kind import CONFIG

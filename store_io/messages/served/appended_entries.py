@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
-from schemas import consumequeue_layout
-from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts import consumequeue_layout
+from schemas.layouts.entries import BATCH_DTYPE, ENTRY_DTYPE
 from schemas.rows import RUN_LMQ, WALK_BROKER, QueueKey
 from store_io.audit.audit_store import StoreAudit
 from store_io.broker.index_state import IndexPiece

@@ -15,13 +15,13 @@ from types import TracebackType
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
-from schemas import index_layout
-from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts import index_layout
+from schemas.layouts.entries import BATCH_DTYPE, ENTRY_DTYPE
 from schemas.rows import QueueKey
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import MAX_LONG, divide
+from store_io.base.java.java_compat import MAX_LONG, divide
 from store_io.broker.index_keys import key_hash
 from store_io.broker.message_verdict import Message
 from store_io.broker.prediction import LogFile, Memory

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import Row
 from store_io.audit.audit_store import run_audit
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import MAX_LONG, parse_number
+from store_io.base.java.java_compat import MAX_LONG, parse_number
 from store_io.base.tasks import Workers
 from store_io.base.times import LAST_TIME_MS
 from store_io.base.wording import seen
@@ -22,7 +22,7 @@ from store_io.broker.message_verdict import Message, tags_code_of
 from store_io.broker.queues.multi_dispatch import multi_dispatch
 from store_io.log.records.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
 from store_io.log.records.message_decode import host_text
-from store_io.messages.explain_record import offset_msg_id
+from store_io.messages.explain.explain_record import offset_msg_id
 from store_io.messages.message_batch import COMPRESSIONS, TRANSACTIONS, compression_code, transaction_code
 from store_io.messages.message_filter import ALL, TIMES, within
 from store_io.messages.message_search import in_body

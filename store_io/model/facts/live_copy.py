@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.finding_codes import Code
+from schemas.layouts.store_names import COMMITLOG
 from schemas.rows import Finding
-from schemas.store_names import COMMITLOG
 from store_io.base.wording import count_text
 from store_io.model import log_map as lm
 from store_io.model.lost_entries import lost_places

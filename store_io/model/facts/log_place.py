@@ -10,10 +10,10 @@ import re
 from typing import NamedTuple
 
 from schemas.advice import Cause, Gap
-from schemas.dledger_layout import DATA
-from schemas.store_names import COMMITLOG
-from store_io.base.java_compat import parse_number
-from store_io.base.java_properties import parse_properties
+from schemas.layouts.dledger_layout import DATA
+from schemas.layouts.store_names import COMMITLOG
+from store_io.base.java.java_compat import parse_number
+from store_io.base.java.java_properties import parse_properties
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import ledger_folder, ledger_folders
 from store_io.source.byte_source import name_of

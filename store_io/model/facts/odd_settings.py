@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from store_io.base.java_compat import parse_double
-from store_io.base.java_properties import Property, properties_of
+from store_io.base.java.java_compat import parse_double
+from store_io.base.java.java_properties import Property, properties_of
 from store_io.base.wording import names_text
 from store_io.broker.releases import (
     ALL_DEFAULTS,

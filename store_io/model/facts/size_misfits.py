@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from schemas import consumequeue_layout
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, Code, Part
+from schemas.layouts import consumequeue_layout
 from schemas.rows import Finding
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.broker.releases import Setting, index_bytes
 from store_io.broker.settings.read_settings import INDEX_KEYS, agreed_size, mapped_files
 from store_io.model.facts.odd_settings import UnknownName, shown_name

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.finding_codes import Code
+from schemas.layouts.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, RUN_QUEUE, Extent, Finding, QueueKey, SegmentSummary
 from store_io.base.wording import count_text
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX

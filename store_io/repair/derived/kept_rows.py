@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from schemas import commitlog_layout
 from schemas import rows as rows_module
+from schemas.layouts import commitlog_layout
 from schemas.rows import RUN_UNQUEUED, QueueKey, SegmentSummary
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, peek_i32, peek_i64, poke_i32, poke_i64

@@ -11,10 +11,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from schemas import consumequeue_layout as layout
-from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import MATCH_EQUAL, MATCH_MISSING, SegmentSummary
-from store_io.base.java_compat import int64
+from store_io.base.java.java_compat import int64
 from store_io.model.queue_views import QueueView
 
 LAST_JUMP = 16  # largest jump of queue offsets at a queue's end that is accepted without damage before it

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from schemas import consumequeue_layout as layout
 from schemas.finding_codes import CATALOGUE, Code, Stays
+from schemas.layouts import consumequeue_layout as layout
 from schemas.repair import MovedRange, QueueRange, UnservedRange
 from schemas.rows import Finding, MappedFile, QueueKey, SegmentSummary
 from store_io.base.ranges import total

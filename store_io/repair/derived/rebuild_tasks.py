@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
+from schemas.layouts.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.tasks import OfScan

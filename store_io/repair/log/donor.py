@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from schemas.commitlog_layout import FRAME_BYTES
 from schemas.finding_codes import Code
+from schemas.layouts.commitlog_layout import FRAME_BYTES
 from schemas.repair import DonorReport, HealReport, LeftRange, LogRange
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.base.errors import UnfitDonor

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from schemas.commitlog_layout import MAGIC_BLANK_BYTES
+from schemas.layouts.commitlog_layout import MAGIC_BLANK_BYTES
+from schemas.layouts.store_names import COMMITLOG
 from schemas.repair import Bridge, DroppedMessage, RepairStep
 from schemas.rows import EXTENT_MESSAGE, Extent, QueueKey, SegmentSummary
-from schemas.store_names import COMMITLOG
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_source import ByteSource

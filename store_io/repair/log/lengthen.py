@@ -7,8 +7,8 @@ its queue entries say then. Source: MessageDecoder.string2messageProperties, Com
 
 from __future__ import annotations
 
-from schemas import commitlog_layout as layout
-from schemas.store_names import BRIDGE_TOPIC
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts.store_names import BRIDGE_TOPIC
 from store_io.base.crc import checksum
 
 _NO_VALUE = layout.PROPERTY_NAME_END + layout.PROPERTY_END

@@ -16,11 +16,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts.store_names import BRIDGE_TOPIC, COMMITLOG
 from schemas.repair import DroppedMessage, RepairStep
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, SegmentSummary, StoreFile
-from schemas.store_names import BRIDGE_TOPIC, COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import VALID, Message
 from store_io.log.records import bridges

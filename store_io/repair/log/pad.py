@@ -6,8 +6,8 @@ added segments: up to 5.3.1 a clean start reads the last ones; later it looks fo
 
 from __future__ import annotations
 
-from schemas import commitlog_layout
-from schemas.store_names import BRIDGE_TOPIC
+from schemas.layouts import commitlog_layout
+from schemas.layouts.store_names import BRIDGE_TOPIC
 from store_io.kinds.all_repairs import REPAIRS
 from store_io.log.records import bridges
 from store_io.repair.kind_repair import Added

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from schemas.commitlog_layout import FRAME_BYTES, MAGIC_BLANK_BYTES
+from schemas.layouts.commitlog_layout import FRAME_BYTES, MAGIC_BLANK_BYTES
 from schemas.rows import Extent, SegmentSummary
 from store_io.base.errors import UnfitDonor
 from store_io.broker.loading import Tree, segments_of

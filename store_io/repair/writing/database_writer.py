@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas import rocksdb_layout as layout
+from schemas.layouts import rocksdb_layout as layout
 from store_io.base.errors import StoreError
 from store_io.repair.writing.store_writer import WriteFailed
 from store_io.rocksdb.database import Batch

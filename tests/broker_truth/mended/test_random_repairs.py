@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from schemas.store_names import RESEND_SUFFIX
+from schemas.layouts.store_names import RESEND_SUFFIX
 from tests.broker_truth.harness.kinds import ROCKSDB_RELEASES
 from tests.broker_truth.harness.real_broker import RELEASES, Jvm, batch_topics
 from tests.broker_truth.harness.repairs import POLICIES, expected, repair, served, valid_records

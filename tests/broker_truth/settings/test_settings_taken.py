@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from store_io.base.errors import UsageError
-from store_io.base.java_properties import parse_properties
+from store_io.base.java.java_properties import parse_properties
 from store_io.broker.releases import ALL_DEFAULTS, parse_release, taken_setting
 from tests.broker_truth.harness.real_broker import Jvm, pinned_releases
 

@@ -12,7 +12,7 @@ from jobs.cli.options import from_word, parse, to_word
 from jobs.cli.start_options import AskedStart, asked_start, machine_zone, start_words
 from schemas.first_day import StartMoment
 from store_io.base.errors import UsageError
-from store_io.base.zones import local_time, zone
+from store_io.base.java.zones import local_time, zone
 from tests.jobs.cli.conftest import audit
 
 AT = 1_795_879_455_000

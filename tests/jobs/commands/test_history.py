@@ -14,10 +14,10 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from jobs import entry
-from jobs.commands import difference
-from jobs.commands.coverage import read_coverage
-from jobs.commands.difference import read_difference
-from jobs.commands.fleet import read_fleet
+from jobs.commands.past import difference
+from jobs.commands.past.coverage import read_coverage
+from jobs.commands.past.difference import read_difference
+from jobs.commands.past.fleet import read_fleet
 from jobs.report.values_as_rows import time_of
 from jobs.runtime import session
 from jobs.tables.delta_log import DeltaLog

@@ -14,7 +14,7 @@ import pytest
 
 from jobs import entry
 from jobs.cli import options
-from jobs.commands import coverage, difference, fleet
+from jobs.commands.past import coverage, difference, fleet
 from jobs.report.texts.history_text import difference_text
 from store_io.base.errors import UsageError
 from tests.support.handmade.history_rows import A, B, covered, diff, place

@@ -33,9 +33,9 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.base.tasks import HERE, PartlyRead, Task, Workers, run_task
 from store_io.messages import answer
-from store_io.messages.answer import LastPlaces, last_parts
 from store_io.messages.choice import by_queues
 from store_io.messages.choice.by_pieces import ScanPart
+from store_io.messages.message_answer import LastPlaces, last_parts
 from store_io.messages.message_rows import scan_messages
 from store_io.messages.open_store import open_store
 from store_io.messages.scans import MessageScan

@@ -25,7 +25,7 @@ from jobs.commands import repair as repair_command
 from jobs.repair import hand_over
 from jobs.runtime import output
 from jobs.tasks.threads_or_spark import run_tasks_for
-from schemas.store_names import BESIDE, RESEND_SUFFIX
+from schemas.layouts.store_names import BESIDE, RESEND_SUFFIX
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
 from store_io.model.audit_request import AuditRequest

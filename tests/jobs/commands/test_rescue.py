@@ -19,7 +19,7 @@ from jobs import entry
 from jobs.commands import rescue
 from jobs.repair import first_look
 from schemas.advice import Advice, Cause, Gap, Step
-from schemas.store_names import BESIDE
+from schemas.layouts.store_names import BESIDE
 from store_io.kinds.config.rebuild import config_changes
 from store_io.kinds.config.texts.table_forms import Form
 from store_io.kinds.timers import timer_rebuild

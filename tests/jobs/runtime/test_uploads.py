@@ -13,8 +13,8 @@ from jobs import entry
 from jobs.repair import repair_request
 from jobs.runtime import uploads
 from jobs.runtime.uploads import UploadFailed, target_of
+from schemas.layouts.store_names import UPLOAD_MARK
 from schemas.rows import Row
-from schemas.store_names import UPLOAD_MARK
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.model.audit_request import AuditRequest

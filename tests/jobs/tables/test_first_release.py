@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from jobs.commands import fleet, tables_command
+from jobs.commands import tables_command
+from jobs.commands.past import fleet
 from jobs.runtime.session import Session
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_query import DeltaQuery

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from store_io.broker import header_faults as hf
 from store_io.broker.header_faults import compressed_as, header_faults
 

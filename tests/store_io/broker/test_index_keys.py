@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from store_io.broker.index_keys import has_key, index_keys, key_hash, tag_key
 from store_io.broker.message_verdict import Message
 

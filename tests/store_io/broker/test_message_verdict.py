@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store_io.base.java_compat import int32
+from store_io.base.java.java_compat import int32
 from store_io.broker.message_verdict import (
     AUDIT,
     BAD,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import Checkpoint, FirstRecord, MappedFile
 from store_io.broker.prediction import Needs, ScanId
 from store_io.broker.releases import Setting, broker_rules

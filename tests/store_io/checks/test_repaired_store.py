@@ -16,10 +16,10 @@ from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.repair_text import repair_text
 from jobs.report.texts.safety_text import held, judge
 from schemas.advice import Advice, Step
+from schemas.layouts.store_names import BRIDGE_TOPIC
 from schemas.outcome import Outcome
 from schemas.repair import GivenUp
 from schemas.rows import NOTE
-from schemas.store_names import BRIDGE_TOPIC
 from store_io.audit.audit_store import run_local
 from store_io.base.wording import count_text
 from store_io.checks.repaired_store import HEAD_BYTES

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.messages.explain_place import Explanation, explain
+from store_io.messages.explain.explain_place import Explanation, explain
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.dledger_stores import HEADER, UNIT, Entry, LedgerStore, build

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jobs.report.texts.explain_text import explain_json, explain_text
-from store_io.messages.explain_place import SHOW_ALL, Explanation, explain
+from store_io.messages.explain.explain_place import SHOW_ALL, Explanation, explain
 from store_io.messages.redaction import HIDE, Redaction
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from store_io.messages import message_search
 from store_io.messages.message_filter import Contents
 from store_io.messages.message_search import mask, search

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from store_io.base.errors import UsageError
-from store_io.messages.explain_record import _properties
+from store_io.messages.explain.explain_record import _properties
 from store_io.messages.redaction import Redaction, read_redaction
 
 ROWS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from schemas.entries import ENTRY_DTYPE
+from schemas.layouts.entries import ENTRY_DTYPE
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, SegmentSummary
 from store_io.model import log_map as lm
 from store_io.model import lost_entries

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from schemas.advice import Cause
-from schemas.entries import STORED_KEYED_ENTRY_DTYPE
+from schemas.layouts.entries import STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import NOTE, QueueKey
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.findings import Findings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas import commitlog_layout
+from schemas.layouts import commitlog_layout
 from schemas.rows import DEFAULT, Checkpoint, StoreFile
 from store_io.audit.audit_store import run_audit
 from store_io.model.audit_request import AuditRequest

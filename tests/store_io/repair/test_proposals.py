@@ -11,10 +11,10 @@ import pytest
 from schemas.advice import Lack, NotWhole
 from schemas.finding_codes import Code
 from schemas.first_day import FirstDay, StartMoment
+from schemas.layouts.timer_layout import TIMER_WHEEL
 from schemas.outcome import Outcome
 from schemas.repair import ConfigFile, GivenUp, HealReport, PositionBeyond, RepairProposal, SearchedRecord
 from schemas.rows import Finding
-from schemas.timer_layout import TIMER_WHEEL
 from store_io.repair import ways
 from store_io.repair.proposals import proposals, recommended, timers_late
 from store_io.repair.repair_plan import BROKER, SALVAGE

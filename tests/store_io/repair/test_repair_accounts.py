@@ -11,7 +11,7 @@ import pytest
 
 from jobs import entry
 from jobs.report.files.json_text import document
-from schemas.store_names import BRIDGE_TOPIC, RESEND_SUFFIX, UNSAVED_SUFFIX
+from schemas.layouts.store_names import BRIDGE_TOPIC, RESEND_SUFFIX, UNSAVED_SUFFIX
 from store_io.audit.audit_store import run_local
 from store_io.broker.loading import Tree, segments_of
 from store_io.messages.message_rows import scan_messages

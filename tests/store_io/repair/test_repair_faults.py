@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from schemas.store_names import REPORT_SUFFIX, RESEND_SUFFIX
+from schemas.layouts.store_names import REPORT_SUFFIX, RESEND_SUFFIX
 from store_io.base.errors import StoreError
 from store_io.repair.repair_plan import RepairPlan
 from store_io.repair.repair_store import repair

@@ -10,17 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from schemas.consumequeue_layout import EXT_ADDRESS_BASE, EXT_ADDRESS_MAX
 from schemas.first_day import StartMoment
+from schemas.layouts.consumequeue_layout import EXT_ADDRESS_BASE, EXT_ADDRESS_MAX
 from schemas.outcome import Outcome
 from schemas.rows import NOTE, WALK_BROKER, Finding, QueueKey
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.base.java_compat import divide, string_hash
+from store_io.base.java.java_compat import divide, string_hash
 from store_io.broker.message_verdict import VALID, BufferFrames, Message, check_frame
 from store_io.broker.prediction import Memory, ScanId
 from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.releases import BrokerRules
-from store_io.messages.explain_pointers import queues_of
+from store_io.messages.explain.explain_pointers import queues_of
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.plan_writer import broker_section
 from store_io.source.byte_source import StoreLocation

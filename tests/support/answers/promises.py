@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from jobs.report.files.result_files import RunInfo, config_json, findings_jsonl, plan_parts, result_json
-from schemas.checkpoint_layout import ABORT_FILE, CHECKPOINT_FILE
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
-from schemas.outcome import Outcome
-from schemas.rocksdb_layout import SEPARATE_FOLDER, TABLES_FOLDER
-from schemas.rows import Finding
-from schemas.store_names import (
+from schemas.layouts.checkpoint_layout import ABORT_FILE, CHECKPOINT_FILE
+from schemas.layouts.rocksdb_layout import SEPARATE_FOLDER, TABLES_FOLDER
+from schemas.layouts.store_names import (
     BATCH_QUEUES,
     COMMITLOG,
     COMPACTION,
@@ -28,7 +26,9 @@ from schemas.store_names import (
     QUEUES,
     TIMER_LOG,
 )
-from schemas.timer_layout import TIMER_WHEEL
+from schemas.layouts.timer_layout import TIMER_WHEEL
+from schemas.outcome import Outcome
+from schemas.rows import Finding
 from store_io.outcome.plan_writer import audit_plan
 from tests.support.texts.json_schemas import faults
 

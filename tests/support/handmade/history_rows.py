@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from jobs.commands import coverage, difference, fleet
-from jobs.commands.difference import Compared, File, Segment
+from jobs.commands.past import coverage, difference, fleet
+from jobs.commands.past.difference import Compared, File, Segment
 from jobs.report.past_views import CodeCount, CoverageView, DifferenceView, FleetView, Found, KnownRun, LatestRun, TrendRun
 from jobs.report.values_as_rows import columns_of, values
 from jobs.tables import past_runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from schemas.entries import ENTRY_DTYPE
+from schemas.layouts.entries import ENTRY_DTYPE
 from schemas.rows import RUN_DTYPE, MappedFile
 from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.releases import Setting, broker_rules

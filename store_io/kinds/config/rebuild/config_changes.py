@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from schemas import commitlog_layout
+from schemas.layouts import commitlog_layout
 from schemas.repair import ConfigFile, FormLeft
 from schemas.rows import FROM_LOG, Row
 from store_io.base.wording import count_text

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.commitlog_layout import SCHEDULE_TOPIC
+from schemas.layouts.commitlog_layout import SCHEDULE_TOPIC
 from store_io.base.errors import StoreError
 from store_io.base.tasks import OfScan
 from store_io.kinds.config.config_kind import CONFIG

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from schemas.layouts.store_names import BATCH_QUEUES
 from schemas.rows import QueueKey
-from schemas.store_names import BATCH_QUEUES
 from store_io.broker.settings.built_in_topics import DEAD, RETRY, SYSTEM_GROUPS, is_asked_for
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.model.queue_views import QueueView

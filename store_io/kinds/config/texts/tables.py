@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from schemas.rows import Row
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.broker.settings.config_rules import ConfigRules
 from store_io.kinds.config.texts.beans import ADDED, QUEUE_OFFSETS, RETRY_POLICY, beside, group_of, other_of, topic_of
 from store_io.kinds.config.texts.fastjson import OTHER_SHAPE, ConfigFault, Nothing, Pairs

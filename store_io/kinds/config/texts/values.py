@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.broker.settings.config_rules import ConfigRules
 from store_io.kinds.config.texts.fastjson import (
     MAX_DIGITS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.report.texts.explain_text import explain_text
-from store_io.messages.explain_place import Explanation
+from store_io.messages.explain.explain_place import Explanation
 from tests.support.handmade import samples
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
+from schemas.layouts.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.rows import LOSS, NOTE, REBUILDABLE, MappedFile
 from store_io.broker.releases import broker_rules
 from store_io.kinds.compaction import log_messages

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.dledger_layout import INDEX_FILE_BYTES as SIZE
+from schemas.layouts.dledger_layout import INDEX_FILE_BYTES as SIZE
 from schemas.rows import MappedFile
 from store_io.kinds.dledger.ledger_recovery import UnitList
 

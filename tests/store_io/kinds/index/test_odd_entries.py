@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from schemas import commitlog_layout
 from schemas.finding_codes import Code
+from schemas.layouts import commitlog_layout
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, NOTE, Extent
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.findings import Findings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from schemas import index_layout
+from schemas.layouts import index_layout
 from schemas.rows import INDEX_RUN_DTYPE, WALK_AUDIT, IndexFileSummary
 from store_io.kinds.index.unindexed import unindexed
 from tests.support.handmade.evidence import copy_of, evidence_of, log_path, request_of, segment

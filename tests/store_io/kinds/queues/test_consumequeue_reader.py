@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import consumequeue_layout as layout
-from schemas.entries import ENTRY_DTYPE
+from schemas.layouts import consumequeue_layout as layout
+from schemas.layouts.entries import ENTRY_DTYPE
 from schemas.rows import MappedFile, QueueSummary
 from store_io.broker.releases import broker_rules
 from store_io.kinds.queues import consumequeue_reader as reader

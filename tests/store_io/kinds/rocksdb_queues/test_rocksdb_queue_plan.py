@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from schemas.consumequeue_layout import ANSWER_SIZE
+from schemas.layouts.consumequeue_layout import ANSWER_SIZE
 from schemas.rows import MATCH_MISSING, RUN_DTYPE, SegmentSummary
 from store_io.broker.loading import Tree
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd, StoredEnds

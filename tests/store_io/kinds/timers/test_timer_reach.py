@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from schemas import timer_layout as layout
+from schemas.layouts import timer_layout as layout
 from store_io.kinds.timers.timer_recovery import Chains, Reach, Slots, Walk, reach_after
 
 SLOT = 1_700_000_100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.store_names import BRIDGE_TOPIC
+from schemas.layouts.store_names import BRIDGE_TOPIC
 from store_io.broker.message_verdict import VALID, BufferFrames, audit_frame, check_frame
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
 from store_io.log.records import bridges

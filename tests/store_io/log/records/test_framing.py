@@ -14,7 +14,7 @@ from store_io.broker.releases import BrokerRules, Setting, broker_rules
 from store_io.log.records import framing
 from store_io.log.records.framing import HeaderPart
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
-from store_io.messages.explain_place import INSIDE, RECORD, explain
+from store_io.messages.explain.explain_place import INSIDE, RECORD, explain
 from store_io.messages.message_filter import Contents
 from store_io.messages.message_search import message_at, search
 from store_io.messages.open_store import first_store_time, open_store

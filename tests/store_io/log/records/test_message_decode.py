@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from store_io.broker.releases import broker_rules
 from store_io.log.records.message_decode import decode_message, field_place, host_text, names_place, stored_fields
 from tests.support.stores.builders import Message, Sizes, StoreBuilder, field_position

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from schemas import commitlog_layout as layout
-from store_io.base.java_compat import decode_utf8
+from schemas.layouts import commitlog_layout as layout
+from store_io.base.java.java_compat import decode_utf8
 from store_io.broker import message_verdict
 from store_io.broker.message_verdict import VALID, BufferFrames, parse_properties
 from store_io.broker.releases import broker_rules

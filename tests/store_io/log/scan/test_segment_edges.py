@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from schemas.rows import MappedFile
 from store_io.broker.releases import broker_rules
 from store_io.log.scan.segment_edges import EDGE_BYTES, EdgeTask, SegmentEdges, edge_tasks, scan_edges

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemas import rocksdb_layout
+from schemas.layouts import rocksdb_layout
 from store_io.messages.groups import transaction_ends
 from store_io.messages.groups.transaction_rows import STRETCHES, TransactionScan, scan_transactions, stretches
 from store_io.messages.message_filter import MessageFilter

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas.commitlog_layout import SYS_PREPARED, SYS_ROLLBACK
+from schemas.layouts.commitlog_layout import SYS_PREPARED, SYS_ROLLBACK
 from store_io.log.records.message_columns import ROW_DTYPE
 from store_io.messages.lost.segment_loss import CUT, KEPT, NO_LOSS, UNDELIVERED, UNREACHABLE, SegmentLoss
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
+from schemas.layouts.commitlog_layout import MIN_SIZE_V1_BYTES
 from store_io.repair.derived.queue_places import BridgedRanges, QueueRun, place_runs
 
 

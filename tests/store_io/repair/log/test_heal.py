@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.report.files.json_text import document
-from schemas.store_names import REPORT_SUFFIX
+from schemas.layouts.store_names import REPORT_SUFFIX
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.answers.repaired import numbers, plan_of, previewed, repaired, written

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from schemas.commitlog_layout import BODY_POSITION
-from schemas.store_names import BRIDGE_TOPIC
+from schemas.layouts.commitlog_layout import BODY_POSITION
+from schemas.layouts.store_names import BRIDGE_TOPIC
 from store_io.repair.log import log_plan
 from tests.support import damage
 from tests.support.answers.repaired import Served, plan_of, repaired

@@ -10,8 +10,8 @@ import pytest
 from store_io.audit.open_copy import open_copy
 from store_io.broker.message_verdict import BufferFrames
 from store_io.log.records.message_columns import RecordCheck
-from store_io.messages.explain_place import explain
-from store_io.messages.explain_pointers import IndexSearch, QueueSearch, Target, queues_of
+from store_io.messages.explain.explain_place import explain
+from store_io.messages.explain.explain_pointers import IndexSearch, QueueSearch, Target, queues_of
 from store_io.messages.redaction import Redaction
 from store_io.model.audit_request import AuditRequest
 from store_io.model.found_gaps import Gaps

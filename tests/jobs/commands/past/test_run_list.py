@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from jobs import entry
-from jobs.commands import difference, fleet
-from jobs.commands.run_list import read_runs
+from jobs.commands.past import difference, fleet
+from jobs.commands.past.run_list import read_runs
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.past_views import DifferenceView, RunCompared, StoreDifference, TrendRun
 from jobs.report.texts.history_text import last_text, runs_text

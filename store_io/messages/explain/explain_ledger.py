@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from schemas import commitlog_layout
-from schemas import dledger_layout as layout
 from schemas.finding_codes import STOP_REASONS
+from schemas.layouts import commitlog_layout
+from schemas.layouts import dledger_layout as layout
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import Frames
@@ -25,7 +25,7 @@ from store_io.kinds.dledger.ledger_recovery import recovered_end
 from store_io.kinds.dledger.ledger_walks import DataWalk
 from store_io.kinds.dledger.unit_reader import unit_of
 from store_io.log.records.framing import Framing, HeaderPart
-from store_io.messages.explain_record import Field
+from store_io.messages.explain.explain_record import Field
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, StoreLocation
 from store_io.wording.gaps import gap_text

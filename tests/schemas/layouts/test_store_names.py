@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schemas import store_names
+from schemas.layouts import store_names
 from schemas.rows import StoreFile
 from store_io.broker.loading import Tree, load_store, queue_folder
 from store_io.broker.releases import broker_rules

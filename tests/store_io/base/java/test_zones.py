@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from store_io.base.zones import local_time, zone
+from store_io.base.java.zones import local_time, zone
 from tests import ROOT
 
 SUMMER, WINTER = (datetime(2026, month, 15, 12, tzinfo=UTC) for month in (7, 1))

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from schemas import commitlog_layout as layout
+from schemas.layouts import commitlog_layout as layout
 from tests.support.stores.builders import Message, Sizes, StoreBuilder, field_position
 
 

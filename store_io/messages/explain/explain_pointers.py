@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas import consumequeue_layout, index_layout
-from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
+from schemas.layouts import consumequeue_layout, index_layout
+from schemas.layouts.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import MappedFile, QueueKey
-from store_io.base.java_compat import is_blank
+from store_io.base.java.java_compat import is_blank
 from store_io.base.wording import seen
 from store_io.broker.index_keys import index_keys, key_hash, key_text, tag_key
 from store_io.broker.index_state import IndexHeader

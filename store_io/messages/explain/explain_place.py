@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
-from schemas.dledger_layout import DATA
 from schemas.finding_codes import STOP_REASONS
+from schemas.layouts import commitlog_layout as layout
+from schemas.layouts.dledger_layout import DATA
+from schemas.layouts.store_names import COMMITLOG
 from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_FILLER,
@@ -28,13 +29,12 @@ from schemas.rows import (
     QueueKey,
     SegmentSummary,
 )
-from schemas.store_names import COMMITLOG
 from store_io.audit.healing.changes import DEFAULT_RISK, Healing, Place
 from store_io.audit.healing.heal_task import search, search_of
 from store_io.audit.healing.judgement import judged
 from store_io.audit.open_copy import open_copy
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import parse_number
+from store_io.base.java.java_compat import parse_number
 from store_io.base.wording import count_text
 from store_io.broker.loading import is_folder
 from store_io.broker.message_verdict import END, VALID, Message, Verdict
@@ -44,9 +44,9 @@ from store_io.log.records.framing import filler_size, framing_of
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
-from store_io.messages.explain_ledger import HeaderReader, LedgerStart, ledger_start
-from store_io.messages.explain_pointers import MAX_POINTERS, IndexSearch, Pointer, QueueSearch, Target
-from store_io.messages.explain_record import DerivedValue, Field, annotate, boundaries_hold, derived
+from store_io.messages.explain.explain_ledger import HeaderReader, LedgerStart, ledger_start
+from store_io.messages.explain.explain_pointers import MAX_POINTERS, IndexSearch, Pointer, QueueSearch, Target
+from store_io.messages.explain.explain_record import DerivedValue, Field, annotate, boundaries_hold, derived
 from store_io.messages.message_search import message_at
 from store_io.messages.redaction import NONE, Redaction
 from store_io.model.audit_request import AuditRequest

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from jobs.commands import difference
-from jobs.commands.difference import Segment
+from jobs.commands.past import difference
+from jobs.commands.past.difference import Segment
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.past_views import Amount, CodeCount, DifferenceView, Found
 from jobs.report.texts.history_text import difference_text, fleet_text

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from schemas import consumequeue_layout, entries, index_layout
+from schemas.layouts import consumequeue_layout, entries, index_layout
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobs.commands import fleet
+from jobs.commands.past import fleet
 from jobs.report.past_views import CodeCount, NotSeen
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.safety_text import judge

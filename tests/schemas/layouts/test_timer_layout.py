@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from schemas import commitlog_layout, timer_layout
+from schemas.layouts import commitlog_layout, timer_layout
 
 
 def test_sizes_are_those_of_the_fields() -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import lz4.frame
 import zstandard
 
-from schemas import commitlog_layout as layout
-from store_io.base.java_compat import decode_utf8, string_hash
+from schemas.layouts import commitlog_layout as layout
+from store_io.base.java.java_compat import decode_utf8, string_hash
 from store_io.base.times import iso_time
 from store_io.broker.header_faults import KNOWN_FLAGS
 from store_io.broker.message_verdict import VALID, Frames, Message, Verdict, property_crc_value, tags_code_of

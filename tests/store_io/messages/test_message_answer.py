@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store_io.messages.answer import waves
+from store_io.messages.message_answer import waves
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store_io.base.java_compat import is_blank, parse_double, parse_number
+from store_io.base.java.java_compat import is_blank, parse_double, parse_number
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
 from store_io.base.errors import UsageError
-from store_io.base.java_properties import parse_properties, property_line
+from store_io.base.java.java_properties import parse_properties, property_line
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from store_io.broker.message_verdict import BufferFrames
 from store_io.log.records.message_columns import RecordCheck
-from store_io.messages.explain_record import annotate, sys_flag_text, unpack_prefix
+from store_io.messages.explain.explain_record import annotate, sys_flag_text, unpack_prefix
 from store_io.messages.redaction import Redaction
 from tests.support.stores.builders import COMPRESSED, Store, compress
 
