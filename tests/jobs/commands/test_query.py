@@ -32,7 +32,7 @@ from schemas.advice import Cause, Gap
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.base.tasks import HERE, PartlyRead, Task, Workers, run_task
-from store_io.messages import answer
+from store_io.messages import message_answer
 from store_io.messages.choice import by_queues
 from store_io.messages.choice.by_pieces import ScanPart
 from store_io.messages.message_answer import LastPlaces, last_parts
@@ -156,13 +156,13 @@ def test_the_last_are_read_from_the_logs_end(
     store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    run = answer.LastTask.run
+    run = message_answer.LastTask.run
 
-    def seen(task: answer.LastTask) -> answer.LastPlaces:
+    def seen(task: message_answer.LastTask) -> message_answer.LastPlaces:
         read.append(task.scan.path)
         return run(task)
 
-    monkeypatch.setattr(answer.LastTask, "run", seen)
+    monkeypatch.setattr(message_answer.LastTask, "run", seen)
     everything = [r.at for r in store.records]
     assert at(found(capsys, store, "--last", "3")) == everything[-3:]
     segments = sorted((p.relative_to(store.root).as_posix() for p in store.root.glob("commitlog/*")), reverse=True)
@@ -240,8 +240,8 @@ def test_places_that_are_the_same_are_counted() -> None:
     assert last_parts(iter([]), 9) == ([], 0)
     assert last_parts([(later, LastPlaces(np.zeros(0, np.int64))), found[1]], 1) == (every[:1], 0)
     batches = [pa.record_batch({"a": [1, 2, 3]}), pa.record_batch({"a": [4]})]
-    assert [b.column("a").to_pylist() for b in answer.without_first(iter(batches), 2)] == [[3], [4]]
-    assert [b.column("a").to_pylist() for b in answer.without_first(iter(batches), 3)] == [[4]]
+    assert [b.column("a").to_pylist() for b in message_answer.without_first(iter(batches), 2)] == [[3], [4]]
+    assert [b.column("a").to_pylist() for b in message_answer.without_first(iter(batches), 3)] == [[4]]
 
 
 def test_csv_is_that_of_rfc_4180_and_runs_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -310,8 +310,8 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
     words = ("--topic", "TopicA", "--queue", "0", "--from-queue-offset", "30", "--to-queue-offset", "33")
     wanted = [r.at for r in records[30:33]]
     read: list[str] = []
-    real = answer.search
-    monkeypatch.setattr(answer, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
+    real = message_answer.search
+    monkeypatch.setattr(message_answer, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
     segments = len(list((copy.root / "commitlog").iterdir()))
     assert at(found(capsys, copy, *words)) == wanted and len(read) == segments  # a small log is read whole
     monkeypatch.setattr(by_queues, "SMALL_LOG_BYTES", 0)
@@ -323,10 +323,10 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
         assert at([json.loads(line) for line in told.out.splitlines()]) == wanted[: 2 if count == 1 else 3]
         assert len(read) <= count and ("answered from the ConsumeQueues" in told.err) == (more != ("--scan",))
     columns: list[tuple[str, ...]] = []
-    monkeypatch.setattr(answer, "search", lambda scan, contents: (columns.append(scan.columns), real(scan, contents))[1])
+    monkeypatch.setattr(message_answer, "search", lambda scan, contents: (columns.append(scan.columns), real(scan, contents))[1])
     assert at(found(capsys, copy, *words, "--limit", "2", "--body", "text")) == wanted[:2]
     assert columns[0] == ("phy_offset",) and "body" in columns[1]  # what is looked at before the first line holds no bodies
-    monkeypatch.setattr(answer, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
+    monkeypatch.setattr(message_answer, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
     queue = copy.root / "consumequeue" / "TopicA" / "0" / f"{400:020d}"
     data = bytearray(queue.read_bytes())
     struct.pack_into(">q", data, 31 * 20 - 400, records[5].at)
@@ -614,7 +614,7 @@ class _Workers:
 
 @pytest.mark.parametrize("most_rows", [10_000, 3])
 def test_waves_keep_the_order_and_end_early(store: Store, most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer, "TASK_ROWS", most_rows)
+    monkeypatch.setattr(message_answer, "TASK_ROWS", most_rows)
     for words, wanted in (
         (["--limit", "7"], [r.at for r in store.records[:8]]),
         (["--limit", "50", "--topic", "Topic1"], [r.at for r in store.records[1::2]]),
@@ -629,7 +629,7 @@ def test_waves_keep_the_order_and_end_early(store: Store, most_rows: int, monkey
 
 def test_a_wave_brings_back_no_more_than_the_driver_can_hold(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many tasks run at once, and though a batch of bodies alone may be more than all of them may bring."""
-    monkeypatch.setattr(answer, "WAVE_BYTES", 1600)
+    monkeypatch.setattr(message_answer, "WAVE_BYTES", 1600)
     workers = _Workers(4)
     asked = read_query(options.parse([*words_of(store), "--limit", "60", "--body", "text"]))
     assert [row["phy_offset"] for row in rows_of(argument(store), asked, workers)] == [r.at for r in store.records]
