@@ -360,7 +360,7 @@ def test_entries_that_lead_to_no_segment_are_told(tmp_path: Path, capsys: pytest
 def test_a_message_that_is_missing_before_the_last_one_makes_the_first_few_unsure() -> None:
     def held(named: set[int], *batches: list[int]) -> int:
         choice = by_queues.QueueChoice({}, enough=2, named=frozenset(named))
-        return len(answer._held(choice, iter([pa.record_batch({"phy_offset": batch}) for batch in batches])))
+        return len(message_answer._held(choice, iter([pa.record_batch({"phy_offset": batch}) for batch in batches])))
 
     assert held({10, 20, 40}, [10], [20, 30], [40]) == 2
     assert held({10, 15, 20}, [10], [20, 30]) == 0 and held({10, 20}, [10]) == 0
