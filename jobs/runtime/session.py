@@ -181,13 +181,15 @@ class Session:
         return why
 
 
-def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> Session:
+def start(
+    spark_words: Sequence[str] = (), java_options: Sequence[str] = (), defaults: Mapping[str, str] = PEOPLES_DEFAULTS
+) -> Session:
     """Start Spark for what people ask, with these of Spark's own options (as `jobs.cli.options.parse` sorted them out).
 
-    java_options: more of the JVM's own, for this driver.
+    java_options: more of the JVM's own, for this driver. defaults: as `on` has them.
     Raises SparkFailed; SetupFailed if there is no Java.
     """
-    return on(Jvm(spark_words, java_options), PEOPLES_DEFAULTS)
+    return on(Jvm(spark_words, java_options), defaults)
 
 
 def on(jvm: Jvm, defaults: Mapping[str, str] = COMMANDS_DEFAULTS, progress_json: bool = False) -> Session:

@@ -61,9 +61,11 @@ class LazySpark:
         """Return the session. Raises SparkFailed; SetupFailed if there is no Java."""
         if self._session is None:
             from jobs.runtime import session
-            from jobs.runtime.jvm import Jvm
 
-            started = session.on(self._jvm or Jvm(self.words), progress_json=self._progress_json)
+            if self._jvm is None:
+                started = session.start(self.words, defaults=session.COMMANDS_DEFAULTS)
+            else:
+                started = session.on(self._jvm, progress_json=self._progress_json)
             self._session = self._stack.enter_context(started)
         return self._session
 

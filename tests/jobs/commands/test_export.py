@@ -98,7 +98,7 @@ def here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
     """The command's own session is the tests'."""
 
     @contextlib.contextmanager
-    def start(words: Any) -> Iterator[Any]:
+    def start(words: Any, **_: Any) -> Iterator[Any]:
         yield type("Started", (), {"spark": spark})
 
     monkeypatch.setattr(session, "start", start)

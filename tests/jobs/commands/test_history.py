@@ -217,7 +217,7 @@ def test_the_commands(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(session, "start", lambda *_: _started(spark_session))
+    monkeypatch.setattr(session, "start", lambda *_, **__: _started(spark_session))
     assert entry.main(["report", "--tables", tables, "--out", f"{tmp_path}/fleet.html"]) == 0
     assert "For 1 of 3 stores it is not known whether a start is safe" in (tmp_path / "fleet.html").read_text()
     assert entry.main(["diff", "r3", "r4", "--tables", tables, "--store", "c"]) == 3

@@ -35,14 +35,14 @@ from tests.support.handmade.history_rows import A, B, covered, diff, place
     ],
 )
 def test_faults_of_the_command_line_are_told_before_spark_starts(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobs.runtime.session.start", lambda *_: pytest.fail("Spark was started"))
+    monkeypatch.setattr("jobs.runtime.session.start", lambda *_, **__: pytest.fail("Spark was started"))
     module = {"report": fleet, "diff": difference, "coverage": coverage}[words[0]]
     with pytest.raises(UsageError):
         module.run(options.parse(words))
 
 
 @contextmanager
-def no_spark(*_: object) -> Iterator[Any]:
+def no_spark(*_: object, **__: object) -> Iterator[Any]:
     yield SimpleNamespace(spark=None)
 
 
