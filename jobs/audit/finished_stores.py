@@ -4,8 +4,8 @@ A run that was killed and is started again under its id takes them over.
 
 A store's outcome is taken over only if it was written whole, is complete, and was made by the same versions with the same
 options and in the same group of copies, and if every name, length and time in the store is as it was. Nothing of the store is
-opened for that: it is listed. --out may be a folder that others write to: what was kept is JSON, read by the types of
-`Outcome`, and whatever else is found in its place means that the store is read again.
+opened for that: it is listed. What was kept is JSON, read by the types of `Outcome`: no code of a file in --out runs, and
+whatever else is found in its place means that the store is read again. Who can write to --out is believed.
 A run of another id, and the end of a run, remove what was kept.
 """
 
@@ -15,11 +15,12 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jobs import RULES_VERSION, VERSION
+from jobs.audit.results import put_away
 from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
 from jobs.runtime import interrupts
@@ -30,15 +31,16 @@ from schemas.tables import TABLES
 from store_io.base.documents import value_of, whole_form
 from store_io.base.errors import StoreError, parsed
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
+from store_io.base.packed import packed
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, every_file, list_folder
 
 if TYPE_CHECKING:
     from jobs.audit.one_store import WholeStore
 
-_THREADS = 8
+_THREADS = 2  # each holds one kept file
 _FORMAT = 9
-_MOST_BYTES = 64 << 20  # of a file; an outcome that needs more is not kept
+_MOST_BYTES = 16 << 20  # of a file; an outcome that needs more is not kept
 _MOST_ROWS = 60_000  # of an outcome that is written at all
 
 
@@ -137,12 +139,19 @@ class FinishedStores:
             outcome = value_of(Outcome, parsed(json.loads, content))
             for row in outcome.rows.segments:
                 row.update({name: datetime.fromisoformat(row[name]) for name in _TIMES & row.keys() if row[name] is not None})
+            for table in ("segments", "queues", "index_files"):
+                if any(not row.keys() <= _COLUMNS[table] for row in getattr(outcome.rows, table)):
+                    return None
+            outcome = put_away(replace(outcome, rows=replace(outcome.rows, queues=packed(outcome.rows.queues))))
         except Exception:
             return None  # whatever is wrong with what lies there, the store is read again
-        mine = (outcome.name, outcome.release, outcome.complete) == (store.name, store.release, True)
-        return outcome if mine and outcome.exit_code in (CONSISTENT, DERIVED, LOST) else None
+        if not outcome.complete or outcome.exit_code not in (CONSISTENT, DERIVED, LOST):
+            return None
+        said = (outcome.name, outcome.release, outcome.location_text, outcome.key, outcome.replica_group)
+        return outcome if said == (store.name, store.release, store.path, store.key, store.replica_group or "") else None
 
 
+_COLUMNS = {name: {column.name for column in TABLES[name]} for name in ("segments", "queues", "index_files")}
 _TIMES = {column.name for column in TABLES["segments"] if column.type == "timestamp"}  # a row holds those that an earlier run has
 
 

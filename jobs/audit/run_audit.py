@@ -267,8 +267,8 @@ def _outcomes(
     places = [*opened]
     for part in batches([stores[place][1] for place in places], most, weights):
         own = [places[at] for at, _ in part]
-        found = _outcomes_together(asked, [stores[place] for place in own], [opened.pop(place) for place in own])
-        yield dict(zip(own, found, strict=True))
+        part_opened = [opened.pop(place) for place in own]
+        yield dict(zip(own, _outcomes_together(asked, [stores[place] for place in own], part_opened), strict=True))
 
 
 def _outcomes_together(

@@ -14,6 +14,7 @@ from jobs.cli.parser import Option
 from schemas.first_day import StartMoment
 from store_io.base.errors import UsageError
 from store_io.base.java.zones import UTC_NAME, zone
+from store_io.base.times import LAST_TIME_MS
 
 AFTER_STOP = "stop"
 FLEET_KEYS = ("start_at", "timezone", "disk_used", "disk_size")
@@ -62,8 +63,8 @@ def start_time(text: str) -> int:
         ms = (found.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000
     except (ValueError, OverflowError):
         raise ArgumentTypeError(f"{text!r}: must be a time with its zone, such as 2026-11-28T15:00:00Z") from None
-    if ms < 0:
-        raise ArgumentTypeError(f"{text!r}: must be a time since 1970")
+    if not 0 <= ms <= LAST_TIME_MS:
+        raise ArgumentTypeError(f"{text!r}: must be a time from 1970 to 2261")
     return int(ms)
 
 

@@ -104,7 +104,7 @@ def first_look(command: Command) -> AskedRescue:
             f"--to {given['--to']!r}: the new store needs up to {needed:,} bytes ({bytes_text(needed)}), and {free:,}"
             f" ({bytes_text(free)}) are free there; make room, or name a folder on another disk with --to"
         )
-    start = on_its_disk(asked_start(given).moment(time.time_ns(), decided=True), target, needed, location.root)
+    start = on_its_disk(asked_start(given).moment(time.time_ns(), decided=True), target, needed, location)
     return AskedRescue(store, target, donor, assumed, warnings, needed, free, start)
 
 

@@ -81,7 +81,7 @@ def _start(given: Mapping[str, Any], location: StoreLocation, target: str) -> St
     """Return the moment of the broker's start, on the disk of the target if that is known."""
     moment = asked_start(given).moment(time.time_ns())
     try:
-        return on_its_disk(moment, target, needed_bytes(location), location.root)
+        return on_its_disk(moment, target, needed_bytes(location), location)
     except StoreError:
         return moment  # no store: the repair itself says why
 

@@ -149,9 +149,10 @@ def _check_writable(place: str) -> None:
     try:
         remote_files(above).try_to_write(name)
     except (OSError, ValueError, StoreError, pa.ArrowException) as problem:
-        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        said = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        why = (said.splitlines() or [type(problem).__name__])[0]
         raise UsageError(
-            f"the copy {shown(place)!r}: tasks cannot write there ({why.splitlines()[0]}); they write to folders of their"
+            f"the copy {shown(place)!r}: tasks cannot write there ({why}); they write to folders of their"
             " machine, such as a mount, to s3://BUCKET/ and to hdfs://HOST:PORT/"
         ) from None
 

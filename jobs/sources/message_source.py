@@ -76,6 +76,10 @@ class MessagesSource(StoreSource):
         self.check_columns(names)
         return super().types(names)
 
+    def most_rows(self) -> int | None:
+        """Return how many rows all stores can hold; None too if more may come of a file than the file's bytes."""
+        return None if self.unpack or self.body == "decoded" else super().most_rows()
+
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
         question = Question(
             MessageFilter(store_times=self.times), columns=tuple(arrow.names), decompress=self.body == "decoded",

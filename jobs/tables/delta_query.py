@@ -129,7 +129,8 @@ class BySpark:
 
     def __init__(self, spark: SparkSession):
         self._spark = spark.newSession()  # with views of its own
-        self._spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+        for name in ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers"):  # the second needs the first
+            self._spark.conf.set(name, "true")
 
     def open(self, uri: str, declared: Iterable[Column]) -> SparkTable:
         """Return a table in its newest version."""
@@ -168,8 +169,8 @@ def _names(table: str, statement: str) -> bool:
 
 
 def text(value: str) -> str:
-    """Return a text as SQL has it."""
-    return "'" + value.replace("'", "''") + "'"
+    """Return a text as SQL has it. To Spark a backslash is an escape, to delta-rs it is none: both understand `chr`."""
+    return "'" + value.replace("'", "''").replace("\\", "' || chr(92) || '") + "'"
 
 
 def null(kind: ColumnType) -> str:

@@ -22,6 +22,7 @@ from jobs.tables.table_files import DataFile, LiveFile, delta_rs_options, is_rem
 from schemas.tables import RUN_ID, Column, struct_of
 
 _CHECKPOINT_VERSIONS = 10  # as Delta's own writers: readers need not open all versions
+_VERSIONS_BETWEEN = 3  # of other writers, that may lie before the version that was written
 _OLDEST_PROTOCOL = (1, 2)  # of a reader, of a writer: files have nothing that must be said again when they are added again
 
 
@@ -122,11 +123,13 @@ class DeltaRsLog:
             if now is None or now.version() == before:
                 raise
             raise Raced from problem
-        if (before + 1) % _CHECKPOINT_VERSIONS == 0:
+        # Another writer's versions may lie between: the version that was written is not known.
+        if before % _CHECKPOINT_VERSIONS >= _CHECKPOINT_VERSIONS - _VERSIONS_BETWEEN:
             with contextlib.suppress(Exception):  # it speeds up readers; the version itself is committed
                 newest = self.newest()
-                newest.create_checkpoint()
-                self.clean(newest)
+                if newest.version() // _CHECKPOINT_VERSIONS > before // _CHECKPOINT_VERSIONS:
+                    newest.create_checkpoint()
+                    self.clean(newest)
 
     def mend_statistics(self, newest: Any, most: int) -> int:
         """Give files whose statistics leave columns out whole ones, in a version of its own, or none; return how many.

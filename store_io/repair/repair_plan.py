@@ -32,6 +32,7 @@ from store_io.first_day.cleaning_rules import CleaningRules, cleaning_rules, hou
 from store_io.outcome.plan_writer import broker_section
 from store_io.repair.repair_documents import plan_document
 from store_io.repair.repair_steps import ACTIONS
+from store_io.source.store_dir import DLEDGER
 
 BROKER, SALVAGE = POLICIES = "broker", "salvage"
 PLAN_BYTES = 1 << 30
@@ -91,7 +92,8 @@ class RepairPlan:
     @property
     def cleaning(self) -> CleaningRules:
         """Return how the broker deletes segments: by its own service, or by DLedger's if the log has no older part."""
-        of_ledger = not any(path.startswith(f"{COMMITLOG}/") for path in self.inputs)
+        tops = {path.partition("/")[0] for path in self.inputs}
+        of_ledger = COMMITLOG not in tops and any(map(DLEDGER.fullmatch, tops))
         return (ledger_cleaning_rules if of_ledger else cleaning_rules)(broker_rules(self.release), {**DAY_DEFAULTS, **self.day})
 
     def with_day_of(self, broker_conf: str | None) -> RepairPlan:

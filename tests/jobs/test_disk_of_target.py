@@ -11,6 +11,7 @@ import pytest
 from jobs.repair.disk_of_target import on_its_disk
 from schemas.first_day import StartMoment
 from store_io.repair.repair_copy import SPARE_BYTES
+from store_io.source.byte_source import StoreLocation
 
 # 1000 blocks, of which 400 are used, and 100 are root's alone
 DISK = SimpleNamespace(f_frsize=4096, f_blocks=1000, f_bfree=600, f_bavail=500)
@@ -29,10 +30,14 @@ def test_a_copy_on_the_same_disk_takes_its_part_of_it(monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "stat", lambda path: SimpleNamespace(st_dev=devices[path]))
     monkeypatch.setattr(os.path, "exists", lambda path: path in devices)
     more, target = SPARE_BYTES + (300 << 20), str(tmp_path / "new")
-    found = on_its_disk(StartMoment(5), target, more, "/copy")
+    found = on_its_disk(StartMoment(5), target, more, StoreLocation("/copy"))
     assert (found.disk_used, found.copy_used) == (76.4, 30.0)
-    for copy, named in (("/other", None), ("", None), ("/none", None), ("/copy", 12.0)):
-        assert on_its_disk(StartMoment(5, disk_used=named), target, more, copy).copy_used is None
+    for copy, named in (("/other", None), ("/none", None), ("/copy", 12.0)):
+        assert on_its_disk(StartMoment(5, disk_used=named), target, more, StoreLocation(copy)).copy_used is None
+    assert on_its_disk(StartMoment(5), target, more).copy_used is None
+    for log, used in (("/other", None), ("/copy", 30.0)):  # its log may lie on another disk
+        copy_of_parts = StoreLocation("/copy", (("commitlog", (log,)),))
+        assert on_its_disk(StartMoment(5), target, more, copy_of_parts).copy_used == used
 
 
 def test_what_is_named_stays(monkeypatch: pytest.MonkeyPatch) -> None:

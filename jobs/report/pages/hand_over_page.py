@@ -434,13 +434,19 @@ def _disk(disk: NewDisk, target: str) -> str:
     """Say how full the disk is, what this broker deletes above which ratio, and how to get below it."""
     limits, used, hours = disk.limits, disk.used, disk.limits.reserved_ms // HOUR_MS
     expired, forced = limits.expired_above, limits.forced_above
-    limit_text = f"Above {_percent(expired)} this broker deletes segments "
-    limit_text += f"older than {hours} hours at once" if expired != forced else "of any age at once, all but the last"
+    clauses = []  # a limit that no disk reaches says nothing
+    if expired < math.inf:
+        which = f"older than {hours} hours at once" if expired != forced else "of any age at once, all but the last"
+        clauses.append(f"above {_percent(expired)} this broker deletes segments {which}")
     if expired != forced < math.inf:
-        limit_text += (
-            f", above {_percent(forced)} those of any age{' at deleteWhen' if forced < expired else ''}, all but the last"
+        clauses.append(
+            f"above {_percent(forced)} {'those' if clauses else 'this broker deletes segments'} of any age"
+            f"{' at deleteWhen' if forced < expired else ''}, all but the last"
         )
-    limit_text += f"; above {_percent(limits.full_above)} it takes no message."
+    limit_text = ", ".join(clauses)
+    if limits.full_above < math.inf:
+        limit_text += f"{'; ' if clauses else ''}above {_percent(limits.full_above)} it takes no message"
+    limit_text = f"{limit_text[:1].upper()}{limit_text[1:]}." if limit_text else "This broker deletes nothing for a full disk."
     if used is None:
         return f"Look at how full the disk of the new store will be. {limit_text} Keep the damaged copy on another disk."
     parts = [f"With the new store on it, the disk of {target} is {_percent(used / 100)} full."]

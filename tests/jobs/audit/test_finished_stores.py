@@ -76,7 +76,7 @@ def keep(asked: AuditOptions) -> list[Outcome]:
     kept.take({})
     for store in asked.stores:
         audit = audited(store)
-        found.append(audit.outcome())
+        found.append(replace(audit.outcome(), key=store.key))
         kept.keep(store, found[-1], audit.copy.listing)
     return found
 
@@ -195,6 +195,10 @@ def form(outcome: Outcome, **changed: Any) -> str:
         {"gaps": [["no-such-cause", "", [], None]]},
         {"loss": {"__class__": "Finding"}},
         {"rows": {"segments": [7]}},
+        {"rows": {"queues": [{"nope": 1}]}},
+        {"key": "another"},
+        {"location_text": "/elsewhere"},
+        {"replica_group": "g"},
         {"holds": {"messages": "1"}},
         {"name": []},
         {"found": {"counts": [[[], 1]]}},
@@ -294,7 +298,7 @@ def test_every_kind_of_outcome_can_be_kept(tmp_path: Path) -> None:
     kept, found = FinishedStores(folder(asked), asked), {}
     for number, store in enumerate(stores):
         audit = audited(store)
-        outcome = audit.outcome()
+        outcome = replace(audit.outcome(), key=store.key)
         kept.keep(store, outcome, audit.copy.listing)
         if outcome.complete:
             found[number] = outcome
@@ -327,7 +331,7 @@ def test_the_first_day_is_kept_with_its_store(asked: AuditOptions) -> None:
     kept.take({})
     request = AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf)
     audit = run_audit(replace(request, start=StartMoment(1_795_879_455_000, disk_used=99.0)))
-    outcome = audit.outcome()
+    outcome = replace(audit.outcome(), key=store.key)
     assert outcome.first_day is not None and outcome.first_day.retention is not None
     kept.keep(store, outcome, audit.copy.listing)
     assert taken(asked)[0].first_day == outcome.first_day

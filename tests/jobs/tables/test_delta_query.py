@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from pyspark.sql import SparkSession
 
-from jobs.tables.delta_query import DeltaQuery, one_of
+from jobs.tables.delta_query import BySpark, DeltaQuery, one_of, text
 from jobs.tables.table_files import TablesFailed
 
 HOSTILE = "it's \\' OR 1=1 --\n\u202e"
@@ -75,3 +76,12 @@ def test_what_cannot_be_read_is_a_sentence(table: str, tmp_path: Path) -> None:
             DeltaQuery(f"{tmp_path}/{name}")
     with pytest.raises(TablesFailed, match=r"^table nosuch://x/runs: .*scheme"):
         DeltaQuery("nosuch://x/runs")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("value", [HOSTILE, "/data/new\\night", "/data/copy\\", "\\' OR 1=1 --", "it's"])
+def test_spark_takes_a_text_as_it_is(spark: SparkSession, value: str) -> None:
+    """Spark reads backslashes as escapes, and names in double quotes as texts unless it is told."""
+    asked = BySpark(spark)._spark
+    assert asked.sql(f'SELECT "a" FROM (SELECT {text(value)} AS a)').collect()[0].a == value
+    assert asked.conf.get("spark.sql.ansi.enabled") == "true"

@@ -389,6 +389,20 @@ def test_the_log_needs_nothing_but_the_oldest_reader(spark_session: Session, tmp
     assert tables.read("findings").count() == 0
 
 
+def test_two_writers_in_turns_make_checkpoints(spark_session: Session, tmp_path: Path) -> None:
+    """Another writer's version may take the number that this writer's version would have had."""
+    one, other = (DeltaLog(spark_session, f"file:{tmp_path}/segments", TABLES["segments"]) for _ in range(2))
+    rows = arrow_table([{"store": "s", "file": "0"}], TABLES["segments"])
+    one.replace_run("first", [one.write_file("first", rows)])
+    for night in range(6):
+        assert one.by_rs is not None
+        seen = one.by_rs.newest()
+        other.replace_run(f"other-{night}", [other.write_file(f"other-{night}", rows)])
+        one.by_rs.commit(seen, f"one-{night}", [one.write_file(f"one-{night}", rows)])
+    assert list((tmp_path / "segments/_delta_log").glob("*.checkpoint.parquet"))
+    assert spark_session.spark.read.format("delta").load(one.uri).count() == 13
+
+
 # ---- datasets ------------------------------------------------------------------------------------------------------
 
 

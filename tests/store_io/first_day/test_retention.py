@@ -250,3 +250,15 @@ def test_an_hour_after_the_last_message(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "commitlog")
     (tmp_path / "commitlog").mkdir()
     assert audit_plan(run_audit(request).outcome())["first_day"] is None
+
+
+@pytest.mark.parametrize("store_time", [1 << 55, 9_223_372_036_854_775_807])
+def test_after_a_last_message_whose_time_no_calendar_holds_no_start_is_known(tmp_path: Path, store_time: int) -> None:
+    """No checksum of a message covers its store time."""
+    builder = StoreBuilder("5.3.3", SIZES)
+    for time in (1_795_000_000_000, store_time):
+        builder.put(Message("orders", 0, BODY, store_time=time))
+    store = builder.write(tmp_path)
+    request = AuditRequest("s", StoreLocation(str(tmp_path)), "5.3.3", store.broker_conf, start=StartMoment(0, after_stop=True))
+    outcome = run_audit(request).outcome()
+    assert outcome.first_day is None and outcome.exit_code != 3

@@ -263,7 +263,7 @@ def check(server: S3Server, root: Path, request: AuditRequest) -> Outcome:
     plans = [
         {**audit_plan(one), "repair": str(one.repairs).replace(str(root), "STORE").replace(uri, "STORE")} for one in (here, there)
     ]
-    assert plans[0] == plans[1] and here.found.findings == there.findings and not there.incomplete
+    assert plans[0] == plans[1] and here.found.findings == there.found.findings and not there.incomplete
     assert {request.method for request in server.requests} <= {"GET", "HEAD"}
     others = [request for request in server.reads() if request.key.endswith(".repair.json")]
     assert len(server.reads()) - len(others) <= windows(files) + index_headers(files) + empty(files)

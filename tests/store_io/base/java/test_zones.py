@@ -56,7 +56,7 @@ def test_a_name_that_no_jvm_knows_is_no_zone(name: str) -> None:
 
 def test_zones_are_known_where_the_system_has_none() -> None:
     """As in a container without /usr/share/zoneinfo."""
-    code = "from store_io.base import zones; print([n for n in ('Asia/Shanghai', *zones._SHORT) if zones.zone(n) is None])"
+    code = "from store_io.base.java import zones; print([n for n in ('Asia/Shanghai', *zones._SHORT) if zones.zone(n) is None])"
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONTZPATH": ""}, cwd=ROOT, capture_output=True, text=True, check=True
     )
