@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the command line is read before there is an environment
+    import numpy as np
     import pyarrow as pa
 
 LAST_TIME_MS = 9_214_646_399_999  # the year 2261: what Python's and pandas' types hold as well; the first is 0, of 1970
@@ -17,7 +17,7 @@ def iso_time(milliseconds: int) -> str | None:
     if not -62_135_596_800_000 <= milliseconds <= 253_402_300_799_999:
         return None
     seconds, rest = divmod(milliseconds, 1000)
-    return str(np.datetime64(seconds, "s")) + f".{rest:03d}Z"
+    return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat() + f".{rest:03d}Z"
 
 
 def time_text(milliseconds: int) -> str:
@@ -30,7 +30,8 @@ def timestamps(milliseconds: np.ndarray) -> pa.Array:
 
     Times outside of 1970 to 2261 are null: all kinds of timestamps can hold the others.
     """
-    import pyarrow as pa  # not for those who only want a text
+    import numpy as np
+    import pyarrow as pa
 
     outside = (milliseconds < 0) | (milliseconds > LAST_TIME_MS)
     return pa.array(np.where(outside, 0, milliseconds) * 1000, pa.timestamp("us", "UTC"), mask=outside)
