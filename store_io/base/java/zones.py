@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 UTC_NAME = "UTC"
 _SHORT = {
@@ -32,6 +32,11 @@ def zone(name: str) -> tzinfo | None:
         return ZoneInfo(_SHORT.get(name, name))
     except (ZoneInfoNotFoundError, ValueError, OSError):  # a name that is a path or a folder, too
         return _offset(name)
+
+
+def zones_are_known() -> bool:
+    """Say whether this machine or this Python has a database of zones."""
+    return bool(available_timezones())
 
 
 def _offset(name: str) -> tzinfo | None:

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -315,3 +316,12 @@ def test_a_lock_whose_folder_is_removed_meanwhile_is_taken_anew(place: Path, mon
     monkeypatch.setattr(fcntl, "flock", flock)
     with environment._lock():
         assert len(asked) == 2 and (place / "store-audit.lock").exists()
+
+
+def test_the_command_line_is_read_before_there_is_an_environment() -> None:
+    """By a Python that has no package, and perhaps no zones: the set-up says what is wrong with a command line first."""
+    code = "import sys; from jobs.runtime import setup; from jobs.cli import options; print(options.parse(sys.argv[1:]).name)"
+    asked = ["audit", "s", "--out", "o", "--start-at", "2026-11-28T15:24:15Z", "--timezone", "Asia/Shanghai"]
+    words = [sys.executable, "-S", "-c", code, *asked]
+    done = subprocess.run(words, cwd=environment.ROOT, env={**os.environ, "PYTHONTZPATH": ""}, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("audit\n", "")
