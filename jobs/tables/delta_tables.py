@@ -113,7 +113,7 @@ class Tables:
             for done in [threads.submit(replace, name) for name in work]:
                 done.result()
         replace(RUNS)
-        self._care([*work, RUNS], month)
+        self._care(work, month)
 
     def _care(self, written: Iterable[str], month: str) -> None:
         """Put the small files of a month together if they have become many, and mend statistics of some files.
@@ -122,9 +122,12 @@ class Tables:
         """
         from jobs.tables.table_care import TableCare
 
-        for name, log in ((name, self._logs[name]) for name in written):
-            if log.by_rs is not None and log.by_rs.is_new:
-                continue
+        if all(log.by_rs is not None and log.by_rs.is_new for log in map(self._logs.__getitem__, written)):
+            return  # nobody has written here before
+        for name, log in self._logs.items():  # datasets too, which this run need not have written
+            with contextlib.suppress(Exception):
+                if log.by_rs is not None and (log.by_rs.is_new or not log.by_rs.exists()):
+                    continue
             with contextlib.suppress(Exception):
                 TableCare(log.uri, name, log.by_rs).compact_month(month)
             with contextlib.suppress(Exception):

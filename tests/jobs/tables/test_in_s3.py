@@ -29,6 +29,6 @@ def test_a_night_makes_few_requests(server: S3Server) -> None:
         server.requests.clear()
         Tables(without_spark, place).write_run(run, [samples.damaged(), samples.clean()])
         asked.append(len(server.requests))
-    assert asked[0] <= 100 and asked[1] <= 110
+    assert asked[0] <= 100 and asked[1] <= 125  # the second looks whether there are datasets to mend
     assert max(asked[:9]) <= 230 and max(asked) <= 400  # two for each version since a checkpoint; each table makes one
     assert len({run.run_id for run in History(place).known}) == 12
