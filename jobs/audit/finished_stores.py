@@ -139,9 +139,8 @@ class FinishedStores:
             outcome = value_of(Outcome, parsed(json.loads, content))
             for row in outcome.rows.segments:
                 row.update({name: datetime.fromisoformat(row[name]) for name in _TIMES & row.keys() if row[name] is not None})
-            for table in ("segments", "queues", "index_files"):
-                if any(not row.keys() <= _COLUMNS[table] for row in getattr(outcome.rows, table)):
-                    return None
+            if any(not row.keys() <= known for name, known in _COLUMNS.items() for row in getattr(outcome.rows, name)):
+                return None
             outcome = put_away(replace(outcome, rows=replace(outcome.rows, queues=packed(outcome.rows.queues))))
         except Exception:
             return None  # whatever is wrong with what lies there, the store is read again

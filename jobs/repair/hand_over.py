@@ -17,7 +17,7 @@ from jobs.report.files.json_text import document_parts, row_line
 from jobs.report.files.result_files import plan_parts
 from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles, NewDisk, hand_over_html
 from jobs.report.texts.commands import command_line, repair_words, store_words
-from jobs.report.texts.text import time_text, value_text
+from jobs.report.texts.text import minute_text, value_text
 from jobs.runtime.output import OutputFailed, write_local
 from schemas.advice import Step
 from schemas.layouts.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
@@ -118,7 +118,7 @@ def _start_before(outcome: RepairOutcome) -> str:
     day = outcome.audited.first_day if outcome.audited is not None else None
     timers = day.timers if day is not None else None
     moment = timers.start_before_ms if timers is not None and not timers.never else None
-    return f"{time_text(moment)[:16]} UTC" if moment is not None else ""
+    return minute_text(moment) if moment is not None else ""
 
 
 def _conditions(audited: Outcome) -> list[str]:

@@ -218,8 +218,8 @@ def on(jvm: Jvm, defaults: Mapping[str, str] = COMMANDS_DEFAULTS, progress_json:
             watch = cluster_wait.ClusterWatch(master, cluster_wait.say_as_json if progress_json else cluster_wait.say)
         with _own_interrupts():
             context = SparkContext.getOrCreate(conf)
-        if is_local(master):  # the JVM counts the cores of local[*]
-            context._jsc.sc().conf().setIfMissing(_PARTITIONS, str(context.defaultParallelism))
+        if is_local(master) and not conf.contains(_PARTITIONS):  # the JVM counts the cores of local[*]
+            context._jsc.sc().conf().set(_PARTITIONS, str(context.defaultParallelism))
         interrupts.check()
         if not _takes_over(conf):
             context.environment.update(storage_options.for_workers())

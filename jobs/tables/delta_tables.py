@@ -9,7 +9,7 @@ else, and the new `runs` rows come last. So a reader that goes by `runs` never s
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -113,20 +113,20 @@ class Tables:
             for done in [threads.submit(replace, name) for name in work]:
                 done.result()
         replace(RUNS)
-        self._care(work, month)
+        self._care({*work, RUNS}, month)
 
-    def _care(self, written: Iterable[str], month: str) -> None:
+    def _care(self, written: Set[str], month: str) -> None:
         """Put the small files of a month together if they have become many, and mend statistics of some files.
 
         A failure of that is no fault of the audit.
         """
         from jobs.tables.table_care import TableCare
 
-        if all(log.by_rs is not None and log.by_rs.is_new for log in map(self._logs.__getitem__, written)):
+        if all(log.by_rs is not None and log.by_rs.is_new for log in map(self._logs.__getitem__, written - {RUNS})):
             return  # nobody has written here before
         for name, log in self._logs.items():  # datasets too, which this run need not have written
             with contextlib.suppress(Exception):
-                if log.by_rs is not None and (log.by_rs.is_new or not log.by_rs.exists()):
+                if log.by_rs is not None and (log.by_rs.is_new or name not in written and not log.by_rs.exists()):
                     continue
             with contextlib.suppress(Exception):
                 TableCare(log.uri, name, log.by_rs).compact_month(month)

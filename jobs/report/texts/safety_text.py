@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from jobs.report.texts.text import bytes_text, count_text, printable, span_text, time_text
+from jobs.report.texts.text import bytes_text, count_text, minute_text, printable, span_text
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.losses import ALL_READ
@@ -177,7 +177,7 @@ def _first_day(outcome: Outcome) -> str:
     going, late = sum(segments_that_go(outcome)), timers_passed_over(outcome)
     if outcome.first_day is None or not going and not late:
         return ""
-    starts = f"if it starts {time_text(outcome.first_day.moment.at_ms)[:16]} UTC"
+    starts = f"if it starts {minute_text(outcome.first_day.moment.at_ms)}"
     if going:
         return f"keep {count_text(going, 'segment')} that the broker deletes by itself {starts}"
     return f"see to {count_text(late, 'timer message')} that the broker never delivers {starts}"
@@ -330,9 +330,8 @@ def _by_itself(outcome: Outcome, start: Start) -> _Words:
             loads = outcome.effect.config if outcome.effect is not None else None
             offsets = loads is not None and loads.read.get("consumerOffset.json")
             agree = "they, the checkpoint and the offsets in config/" if offsets else "they and the checkpoint"
-            unsure = (
-                ", but its timers were not judged" if "timers" in outcome.covered.not_judged else ""
-            )  # they may refuse, or lose
+            # they may refuse, or lose
+            unsure = ", but its timers were not judged" if "timers" in outcome.covered.not_judged else ""
             reasons = [f"Every byte of CommitLog, ConsumeQueues and index files was checked; {agree} agree with each other."]
             if absent := no_config(outcome):
                 unsure = f" once {absent} is there{unsure}"

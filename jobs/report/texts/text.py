@@ -91,6 +91,11 @@ def time_text(ms: int) -> str:
     return (_EPOCH + timedelta(milliseconds=ms)).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def minute_text(ms: int) -> str:
+    """Return a time to the minute, with its zone."""
+    return f"{time_text(ms)[:16]} UTC"
+
+
 def span_text(first_ms: int, last_ms: int) -> str:
     """Return a time window; the day appears once if it is the same. A store time of 0, which is damage, is no begin of it."""
     if first_ms <= 0 < last_ms <= _LAST_MS:

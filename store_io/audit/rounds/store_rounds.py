@@ -100,7 +100,8 @@ class Collected:
         problems = [part.problem for part in parts if getattr(part, "problem", None)]
         if kind is not None:
             self._gaps.add(problems)
-            self._gaps.add(LEDGER.gaps_of(result) if kind is LEDGER else ())
+            if kind is LEDGER:
+                self._gaps.add(LEDGER.gaps_of(result))
             kind.take(self.found[kind.name], result)
         elif isinstance(task, SegmentTask):
             self._gaps.add(problems)
