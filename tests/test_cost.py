@@ -28,11 +28,11 @@ from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
 from store_io.broker import message_verdict
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.config_rules import CONFIG_FILES, ConfigRules
+from store_io.broker.texts import fastjson
+from store_io.broker.texts.fastjson import parse_tolerant, parse_written
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.config_reader import load, read_config
 from store_io.kinds.config.start_files import JUDGED
-from store_io.kinds.config.texts import fastjson
-from store_io.kinds.config.texts.fastjson import parse_tolerant, parse_written
 from store_io.kinds.index import odd_entries
 from store_io.log.records import commitlog_columns
 from store_io.model import queue_leftovers

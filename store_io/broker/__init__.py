@@ -1,6 +1,7 @@
 """The rules of the BROKER, release by release. Pure functions of summaries; each cites its Java method.
 
 * `releases`: release and settings -> the rule set that all others take as an argument; `settings`: values of broker.conf.
+* `texts`: the texts below config/ -> topics, groups and offsets.
 * `message_verdict`, `header_faults`: one frame -> what the release's check says of it, and what the audit says.
 * `index_keys`: one message -> the keys that it has in the index, and their hashes.
 * `loading`: names and lengths -> the files that load() maps, or why it refuses; a queue's folder, topics like `../x` escaped.

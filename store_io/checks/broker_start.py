@@ -8,14 +8,13 @@ from schemas.advice import Advice, Refusal, Step
 from schemas.finding_codes import SETTING_OF_STOP, Code
 from schemas.layouts import dledger_layout
 from schemas.layouts.checkpoint_layout import ABORT_FILE
-from schemas.layouts.store_names import COMMITLOG, COMPACTION
+from schemas.layouts.store_names import COMMITLOG
 from schemas.rows import LOSS, RUN_QUEUE, Finding, QueueKey
 from store_io.base.wording import count_text
 from store_io.broker.loading import queue_folder, when_dispatch_ends, why_no_folder
 from store_io.broker.prediction import BrokerQueue, Prediction
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
-from store_io.kinds.all_kinds import ROOMS
-from store_io.kinds.config.config_kind import CONFIG
+from store_io.kinds.all_kinds import KINDS, ROOMS
 from store_io.model.evidence import Evidence
 from store_io.model.loss import Loss
 from store_io.model.queue_runs import matched
@@ -45,10 +44,8 @@ def broker_findings(evidence: Evidence) -> list[Finding]:
 
 def _refused(evidence: Evidence, refusal: Refusal) -> Finding:
     """Return the finding that says why the broker does not start, with the next step against this cause."""
-    cure = CONFIG.cure(evidence.copy, refusal)
+    cure = next((cure for kind in KINDS if (cure := kind.cure(evidence.copy, refusal)) is not None), None)
     actual, step = (cure.actual, cure.step) if cure is not None else (None, refusal.correct_line)
-    if cure is None and refusal.path.startswith(COMPACTION + "/"):
-        step = Advice(Step.SEE_COMPACTED)
     return Finding(Code.BROKER_REFUSES, refusal.path, actual=actual, message=str(refusal_sentence(refusal)), next=step)
 
 

@@ -32,10 +32,9 @@ from schemas.severity_cases import Case, severity_in
 from store_io.base.wording import count_text
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.checks.missing_messages import missing_text, of_an_empty_log
-from store_io.kinds.config.config_kind import CONFIG
-from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.unread.unread_kind import holds_unread
 from store_io.model.evidence import Evidence
+from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import name_of, shown
 from store_io.source.store_dir import is_foreign
 
@@ -51,7 +50,7 @@ def empty_findings(evidence: Evidence) -> list[Finding]:
         return []
     if holds_unread(evidence):
         return []
-    shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy[CONFIG].tables))
+    shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy))
     if not shown and not offsets:
         return [Finding(Code.COMMITLOG_EMPTY, COMMITLOG, actual="no message")]
     # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
@@ -99,9 +98,9 @@ def _is_made_for_a_message(entry: StoreFile, folders: Sequence[str]) -> bool:
     return entry.kind == "file" and entry.size > 0 and top in folders and number.isascii() and number.isdecimal()
 
 
-def _offsets_read(config: StoreConfig) -> Iterator[str]:
+def _offsets_read(copy: OpenedCopy) -> Iterator[str]:
     """Yield clauses on offsets in config/ that show that there were messages."""
-    for offsets, file in ((config.offsets, CONSUMER_OFFSETS), (config.delay_offsets, DELAY_OFFSETS)):
+    for offsets, file in ((copy.offsets, CONSUMER_OFFSETS), (copy.delay_offsets, DELAY_OFFSETS)):
         beyond = sum(offset > 0 for offset in offsets.values())
         if beyond:
             yield f"{beyond:,} offset{' is' if beyond == 1 else 's are'} above 0 in {file}"

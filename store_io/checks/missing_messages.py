@@ -21,7 +21,6 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, RUN_QUEUE, Findin
 from store_io.base.ranges import Ranges
 from store_io.base.wording import count_text
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.kinds.config.config_kind import CONFIG
 from store_io.model.evidence import Evidence
 from store_io.model.log_map import broken_between
 from store_io.model.queue_leftovers import LeftoverResult
@@ -150,11 +149,11 @@ def of_an_empty_log(evidence: Evidence) -> Missing | None:
 
 def _offsets(evidence: Evidence) -> dict[QueueKey, int]:
     """Return the greatest offset of each queue in the tables of config/: so many messages it had at least."""
-    config, found = evidence.copy[CONFIG].tables, dict[QueueKey, int]()
-    for (_, topic, queue_id), offset in config.offsets.items():
+    copy, found = evidence.copy, dict[QueueKey, int]()
+    for (_, topic, queue_id), offset in copy.offsets.items():
         if offset > 0 and not topic.startswith(LMQ_PREFIX):
             found[topic, queue_id] = max(offset, found.get((topic, queue_id), 0))
-    for level, offset in config.delay_offsets.items():
+    for level, offset in copy.delay_offsets.items():
         if offset > 0:
             found[SCHEDULE_TOPIC, level - 1] = max(offset, found.get((SCHEDULE_TOPIC, level - 1), 0))
     return found

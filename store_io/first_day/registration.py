@@ -5,9 +5,9 @@ Source: ReplicasManager.startBasicService, register and checkMetadataValid, 5.1.
 
 from __future__ import annotations
 
+from store_io.broker.settings.ledger_files import is_group
 from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.identity_names import other_names
-from store_io.kinds.dledger.ledger_refusals import is_group
 from store_io.model.evidence import Evidence
 
 

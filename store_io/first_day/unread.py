@@ -15,7 +15,6 @@ from store_io.base.java.java_compat import MAX_LONG
 from store_io.base.ranges import Ranges, union
 from store_io.broker.queues.queue_state import DiskEntries
 from store_io.kinds.config.config_kind import CONFIG
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.model.evidence import Evidence
 
 MOST = 20
@@ -91,7 +90,7 @@ def gone_entries(evidence: Evidence, paths: Collection[str], lowest: Mapping[Que
 
     lowest: the lowest offset of a group in each queue; queues that all groups have consumed are left out.
     """
-    prediction, queues = evidence.prediction, evidence.copy[QUEUES]
+    prediction, queues = evidence.prediction, evidence.copy.queues_in_files
     if prediction is None or prediction.after_load is None or not queues.serves:
         return None
     kept = [file.file.start for file in prediction.after_load.log if file.file.path not in paths]
@@ -106,7 +105,7 @@ def gone_entries(evidence: Evidence, paths: Collection[str], lowest: Mapping[Que
     found: dict[QueueKey, Ranges] = {}
     for key, (first, last) in behind.items():
         files = queues.served.files.get(key, ())
-        end = _first_from(queues.entries, files, (first, last), before)
+        end = _first_from(evidence.copy.queue_entries, files, (first, last), before)
         if end > first:
             found[key] = [(first, end)]
     return found

@@ -12,8 +12,8 @@ from store_io.broker.loading import Tree
 from store_io.broker.queues.combination import light_from_rocksdb, reads_rocksdb
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.start_databases import database_folder, folder_refusal
-from store_io.kinds.rocksdb_queues.queue_table import queue_table
 from store_io.log.entries.queue_keys import after, queue_prefix, topic_prefix
+from store_io.log.entries.queue_table import queue_table
 from store_io.messages.message_filter import MessageFilter
 from store_io.messages.open_store import OpenStore, QueueFiles
 from store_io.rocksdb.database import DatabaseDamaged, StoredDatabase

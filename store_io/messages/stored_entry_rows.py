@@ -21,11 +21,11 @@ from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java.java_compat import MAX_LONG
 from store_io.base.ranges import inside
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table
 from store_io.log.entries.file_entries import entries_of, unit_bytes, valid_entries
 from store_io.log.entries.index_entries import entry_position, read_header
 from store_io.log.entries.queue_keys import entry_key, queue_prefix
 from store_io.log.entries.queue_store import ExtUnits
+from store_io.log.entries.queue_table import QueueTable, read_queue_table
 from store_io.log.entries.stored_entries import BadBytes, QueueRows, by_queue, entry_parts
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.messages.message_filter import ALL, MessageFilter

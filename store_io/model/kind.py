@@ -27,6 +27,8 @@ from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree, load_store
 from store_io.broker.recovery import AskedRecovery
 from store_io.broker.releases import BrokerRules
+from store_io.broker.texts.tables import Offset
+from store_io.log.entries.queue_places import QueuesInFiles
 from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
@@ -51,6 +53,8 @@ class Opening:
     compacted_topics: topics whose consumers read a compacted log.
     known_topics: every topic that the broker knows; None if nothing says that a topic was deleted.
     write_queues: how many queues each topic has for writing.
+    offsets, delay_offsets: those that the tables of config/ hold, as stored.
+    queues_in_files: where these lie, and which of them serve consumers.
     checkpoint, headers, epochs, marks: what a broker's recovery asks small files for.
     facts: those of the kinds that were opened so far.
     A kind sets what others ask for when it is opened; config/ is opened before all others.
@@ -67,6 +71,9 @@ class Opening:
     compacted_topics: frozenset[str] = frozenset()
     known_topics: frozenset[str] | None = None
     write_queues: dict[str, int] | None = None
+    offsets: Mapping[Offset, int] = field(default_factory=dict)
+    delay_offsets: Mapping[int, int] = field(default_factory=dict)
+    queues_in_files: QueuesInFiles = field(default_factory=QueuesInFiles)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     headers: dict[str, IndexHeader] = field(default_factory=dict)
     epochs: tuple[Epoch, ...] = ()
@@ -99,6 +106,14 @@ class Moment(IntEnum):
 
 
 Refusals = Mapping[Moment, Refusal | None]
+
+
+@dataclass(frozen=True)
+class Cure:
+    """The next step against a refusal, and the value in the files that is at fault, if one is."""
+
+    step: Advice
+    actual: str | None = None
 
 
 def rebuilt(serious: Sequence[Finding], place: Callable[[str], str]) -> dict[str, PlanStep]:
@@ -138,6 +153,10 @@ class Kind(Generic[Facts, Results, View]):
     def refusals(self, facts: Facts) -> Refusals:
         """Return why a broker does not start over these files, by the moment at which it meets that."""
         return {}
+
+    def cure(self, copy: OpenedCopy, refusal: Refusal) -> Cure | None:
+        """Return the step against a refusal over these files; None if it is over others, or the refusal itself names the step."""
+        return None
 
     def no_repair(self, copy: OpenedCopy) -> Advice | None:
         """Return what to do if no repair can be made of a store with these files; None if one can."""

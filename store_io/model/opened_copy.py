@@ -13,7 +13,10 @@ from store_io.base.java.java_compat import MAX_LONG
 from store_io.broker.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree
+from store_io.broker.queues.queue_state import DiskEntries
 from store_io.broker.releases import BrokerRules
+from store_io.broker.texts.tables import Offset
+from store_io.log.entries.queue_places import QueuesInFiles, entries_on_disk
 from store_io.model.facts.log_place import LogPlace
 from store_io.model.facts.size_misfits import Misfit
 from store_io.model.kind import Facts, Kind
@@ -34,7 +37,7 @@ class OpenedCopy:
     headers: those of the index files that can be read, by path, in the order of their names.
     epochs: those of a replica in controller mode, by number.
     marks: the marks of index and transactions in RocksDB, if a start asks for them.
-    batch_topics, compacted_topics, known_topics, write_queues: as in `Opening`.
+    batch_topics, compacted_topics, known_topics, write_queues, offsets, delay_offsets, queues_in_files: as in `Opening`.
     facts: what each kind of files has found when it was opened, by the kind's name.
     log_place: the CommitLog's place by broker.conf.
     """
@@ -51,11 +54,14 @@ class OpenedCopy:
     checkpoint: Checkpoint
     segment_files: list[MappedFile]
     headers: dict[str, IndexHeader]
+    queues_in_files: QueuesInFiles
     epochs: tuple[Epoch, ...] = ()
     marks: tuple[int | None, ...] = ()
     compacted_topics: frozenset[str] = frozenset()
     known_topics: frozenset[str] | None = None
     write_queues: Mapping[str, int] | None = None
+    offsets: Mapping[Offset, int] = field(default_factory=dict)
+    delay_offsets: Mapping[int, int] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     log_place: LogPlace = field(default_factory=LogPlace)
 
@@ -73,6 +79,11 @@ class OpenedCopy:
     def log_min(self) -> int:
         """Return the physical offset of the log's first file; -1 without a file."""
         return min((f.start for f in self.segment_files), default=-1)
+
+    @cached_property
+    def queue_entries(self) -> DiskEntries:
+        """Return what reads a few entries of queues in files."""
+        return entries_on_disk(self.source)
 
     @property
     def ledger_data(self) -> list[MappedFile]:

@@ -27,7 +27,6 @@ from store_io.checks.repaired_store import kept_by_repair
 from store_io.first_day.first_day import first_day
 from store_io.kinds.all_kinds import KINDS, ROOMS
 from store_io.kinds.index.index_kind import INDEX
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.facts.odd_settings import ignored_lines, odd_settings
@@ -53,7 +52,7 @@ def not_read(evidence: Evidence) -> NotRead:
     segments = [f for f in evidence.unread if f.path not in reused]
     kept = [f for f in evidence.unread if f.path in reused]
     read = {path for queue in evidence.every_queue for path in queue.digests}
-    queues = [f for files in copy[QUEUES].served.files.values() for f in files if f.path not in read]
+    queues = [f for files in copy.queues_in_files.served.files.values() for f in files if f.path not in read]
     index = [f for f in copy[INDEX] if f.path not in evidence[INDEX]]
     return NotRead(
         *(len(segments), sum(f.size for f in segments)),
@@ -71,7 +70,7 @@ def not_read_gaps(evidence: Evidence, left_out: NotRead) -> list[Gap]:
     counts: list[int] = []
     for count, size, every in (
         (left_out.segments, left_out.segment_bytes, len(copy.segment_files)),
-        (left_out.queue_files, left_out.queue_bytes, sum(map(len, copy[QUEUES].served.files.values()))),
+        (left_out.queue_files, left_out.queue_bytes, sum(map(len, copy.queues_in_files.served.files.values()))),
         (left_out.index_files, left_out.index_bytes, len(copy[INDEX])),
     ):
         counts += [count, every, size]

@@ -20,10 +20,9 @@ from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.java.java_compat import parse_number
 from store_io.broker.loading import Tree, numbered_files
-from store_io.broker.settings.ledger_files import ledger_folders
+from store_io.broker.settings.ledger_files import is_group, ledger_folders
 from store_io.broker.settings.read_settings import read_settings
 from store_io.kinds.compaction.compacted_queues import compacted_log
-from store_io.kinds.dledger.ledger_refusals import is_group
 from store_io.model.facts.size_misfits import size_misfits
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rocksdb.private_folder import is_database_name

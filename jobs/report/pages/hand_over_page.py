@@ -41,7 +41,6 @@ from schemas.repair import ConfigFile, RepairReport, UnsavedMessages
 from store_io.base.wording import clause, seen
 from store_io.broker.settings.config_rules import TOPICS
 from store_io.first_day.cleaning_rules import HOUR_MS, CleaningRules
-from store_io.kinds.config.rebuild.config_changes import CONFIG_GONE
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import RepairFigures
 
@@ -419,7 +418,7 @@ def _places(handed: HandOver) -> Iterator[str]:
         yield "Copy config/ of this broker into it, with the topics: else they must be made again, see The start."
     if left:
         names = ", ".join(sorted(left))
-        why = "this copy's file could not be read" if handed.report.config_in_copy else CONFIG_GONE
+        why = "this copy's file could not be read" if handed.report.config_in_copy else "config/ is not in this copy"
         yield f"Put the broker's own {names} into it, from another copy: {why}."
     folder = (root or "").rstrip("/").rpartition("/")[2]
     name = f"as {folder}.repair.json" if folder else "as store.repair.json if its folder is called store"

@@ -21,7 +21,6 @@ from store_io.audit.open_copy import open_copy
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task, run_task
 from store_io.broker.releases import KNOWN_RELEASES, NEWEST_RELEASE, broker_rules, parse_known
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.model.audit_request import AuditRequest
 from store_io.model.found_gaps import Gaps
 from store_io.model.premises import heads_of
@@ -108,7 +107,7 @@ class ComparedAudit(StoreAudit):
         answered = deque(zip(self._asked, self._round.answers, strict=True))
         self._round = None
         if not self._at_once:
-            self._at_once = max(1, MOST_AT_ONCE // _weight(answered[0][1], len(self.copy[QUEUES].served.folders)))
+            self._at_once = max(1, MOST_AT_ONCE // _weight(answered[0][1], len(self.copy.queues_in_files.served.folders)))
             self._waiting, answered = answered, deque()
         wanted: dict[Variant | None, list[Task]] = {}
         while answered or self._waiting and len(wanted) < self._at_once:

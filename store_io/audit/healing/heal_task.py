@@ -18,7 +18,6 @@ from store_io.audit.healing.record_changes import MOST_RECORD_BYTES, RecordChang
 from store_io.audit.healing.witnesses import LogOrder, Misplaced, Says, by_entry
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.log.entries.queue_store import QueuePaths, QueueStore, open_queue_store
 from store_io.log.records.framing import PLAIN
@@ -136,7 +135,7 @@ class HealTask:
 
 def queue_paths(copy: OpenedCopy) -> QueuePaths:
     """Return the paths of the entries of a copy's queues. BatchConsumeQueues are not asked."""
-    paths, table = QueuePaths(copy[QUEUES].served.files, {}, {}), copy[ROCKS_QUEUES].served_table
+    paths, table = QueuePaths(copy.queues_in_files.served.files, {}, {}), copy[ROCKS_QUEUES].served_table
     return paths if table is None else replace(paths, database=table.database, stored=frozenset(table.ends.maxima))
 
 

@@ -358,7 +358,7 @@ class StoreRounds:
         if self.views:
             return
         copy, found = self._copy, self.collected
-        served, light = copy[QUEUES].served, light_expected(copy.rules)
+        served, light = copy.queues_in_files.served, light_expected(copy.rules)
         known = KnownQueues(self._read_queues, served.files, served.folders, copy.batch_topics, copy.known_topics, light)
         known = ROCKS_QUEUES.known_queues(copy, known)
         damaged = any(self._request.was_damaged(s.path) for s in found.segments)  # then any entry may lead to what is gone there

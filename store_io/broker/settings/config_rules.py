@@ -37,7 +37,7 @@ MAX_FILE_BYTES = 256 << 20
 class ConfigRules:
     """The rules in which releases differ. The defaults are those of the oldest one.
 
-    version: for the fields that its objects have (`store_io.kinds.config.texts.beans`).
+    version: for the fields that its objects have (`store_io.broker.texts.beans`).
     """
 
     version: Version = OLDEST

@@ -5,7 +5,7 @@ Source: DLedgerConfig.getDefaultPath, MmapFileList.load and doLoad, DLedgerMmapF
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from schemas.advice import Refusal, RefusalKind
 from schemas.layouts import dledger_layout as layout
 from schemas.rows import MappedFile, StoreFile
 from store_io.base.java.java_compat import parse_number
-from store_io.broker.releases import BrokerRules
+from store_io.broker.releases import BrokerRules, Setting
 from store_io.source.byte_source import name_of
 from store_io.source.store_dir import DLEDGER
 
@@ -43,9 +43,10 @@ def ledger_folder(rules: BrokerRules) -> str:
     return f"{layout.FOLDER_PREFIX}{self_id}" if rules.value(_ENABLED) and self_id else ""
 
 
-def ledger_peers(dleger_peers: object) -> list[str]:
-    """Return the nodes of the group, of which `dLegerPeers` names one after the other."""
-    return [peer for peer in str(dleger_peers).split(";") if peer.strip()]
+def is_group(settings: Mapping[str, Setting]) -> bool:
+    """Say whether the log is that of a DLedger group of several nodes, by dLegerPeers."""
+    peers = str(settings["dLegerPeers"].value).split(";")
+    return bool(settings[_ENABLED].value) and sum(bool(peer.strip()) for peer in peers) > 1
 
 
 def settings_refusal(rules: BrokerRules) -> Refusal | None:

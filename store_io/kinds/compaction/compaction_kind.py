@@ -16,10 +16,9 @@ from store_io.kinds.compaction.compacted_file import CompactedFileSummary, Compa
 from store_io.kinds.compaction.compacted_queues import CompactedStore, compacted_log, compacted_queues
 from store_io.kinds.compaction.log_messages import LogFiles
 from store_io.kinds.compaction.sparse_recovery import SparseRecovery, recovered
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind, Opening
+from store_io.model.kind import Cure, Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
 
 Files = list[CompactedFileSummary]
@@ -84,6 +83,9 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
     def open(self, opening: Opening) -> CompactedStore:
         return compacted_queues(opening.tree, opening.rules)
 
+    def cure(self, copy: OpenedCopy, refusal: Refusal) -> Cure | None:
+        return Cure(Advice(Step.SEE_COMPACTED)) if refusal.path.startswith(f"{COMPACTION_FOLDER}/") else None
+
     def no_repair(self, copy: OpenedCopy) -> Advice | None:
         return Advice(Step.NO_COMPACTED_REPAIR) if compacted_log(copy.listing) else None
 
@@ -94,13 +96,13 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
         """
         queues, topics = copy[self].queues, copy.compacted_topics  # looked for among all topics
         if copy.rules.compacts and not request.quick:
-            for key, files in items_of(copy[QUEUES].served.files) if topics else ():
+            for key, files in items_of(copy.queues_in_files.served.files) if topics else ():
                 if key[0] in topics and key[0] not in copy.batch_topics and key not in queues:
                     yield _without_log(request, copy, key, files)
         for key, queue in sorted(queues.items()):
             log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
             names = sorted(log.keys() | entries.keys())
-            queue_files = () if key[0] in copy.batch_topics else copy[QUEUES].served.files.get(key, ())
+            queue_files = () if key[0] in copy.batch_topics else copy.queues_in_files.served.files.get(key, ())
             for start in names[copy.rules.first_recovered(len(names)) :] if request.quick else names:
                 yield CompactedFileTask(
                     request.store,

@@ -181,7 +181,7 @@ def _delays_again(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[
     severity = severity_in(Code.DELAYED_MESSAGES_AGAIN, Case.NOT_WRITTEN_YET, not delay_levels_lost(copy))
     for level in copy.rules.delays:
         count = held.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
-        if count and level not in copy[CONFIG].tables.delay_offsets:
+        if count and level not in copy.delay_offsets:
             yield Finding(
                 Code.DELAYED_MESSAGES_AGAIN, DELAY_OFFSETS, *copy.entry_range(DELAY_OFFSETS), severity,
                 topic=commitlog_layout.SCHEDULE_TOPIC, queue_id=level - 1, count=count,

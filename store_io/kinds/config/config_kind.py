@@ -32,7 +32,7 @@ from store_io.kinds.config.offsets_beyond import offsets_beyond
 from store_io.kinds.config.other_forms import OtherForms, other_forms
 from store_io.kinds.config.start_files import StartFiles, refusal_step, start_files
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind, Moment, Opening, Refusals
+from store_io.model.kind import Cure, Kind, Moment, Opening, Refusals
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, name_of
 from store_io.source.store_dir import StoreListing
@@ -60,14 +60,6 @@ class ConfigFiles:
         return other_forms(self)
 
 
-@dataclass(frozen=True)
-class Cure:
-    """The next step against a refusal, and the value in the files that is at fault, if one is."""
-
-    step: Advice
-    actual: str | None = None
-
-
 class Config(Kind[ConfigFiles, None, ConfigTables]):
     """Topics, groups and offsets: small files, which need no task. The view is what the managers hold after a start's load."""
 
@@ -80,6 +72,7 @@ class Config(Kind[ConfigFiles, None, ConfigTables]):
         opening.gaps.add(tables.problems)
         opening.topics = (tables.topics or {}).keys()
         opening.batch_topics, opening.compacted_topics = _batch_topics(opening, tables), tables.compacted_topics
+        opening.offsets, opening.delay_offsets = tables.offsets, tables.delay_offsets
         # Tables in a database that is not in the copy say of no topic that it was deleted.
         folder = tables.database
         if not folder or any(entry.path.startswith(f"{folder}/") for entry in listing.files):

@@ -34,9 +34,8 @@ from store_io.broker.settings.config_rules import (
     record_rules,
     tables_database,
 )
-from store_io.kinds.config.table_places import table_places
-from store_io.kinds.config.texts.beans import LeftOut
-from store_io.kinds.config.texts.fastjson import (
+from store_io.broker.texts.beans import LeftOut
+from store_io.broker.texts.fastjson import (
     ANYWHERE,
     NOWHERE,
     OF_NUMBERS,
@@ -48,8 +47,7 @@ from store_io.kinds.config.texts.fastjson import (
     parse_tolerant,
     parse_written,
 )
-from store_io.kinds.config.texts.held_tables import OFFSETS, Decode, HeldTable, read_held, with_newer
-from store_io.kinds.config.texts.tables import (
+from store_io.broker.texts.tables import (
     PLAIN_GROUP,
     Offset,
     SharedSettings,
@@ -62,7 +60,9 @@ from store_io.kinds.config.texts.tables import (
     offsets_of,
     topics_of,
 )
-from store_io.kinds.config.texts.values import NotExact
+from store_io.broker.texts.values import NotExact
+from store_io.kinds.config.table_places import table_places
+from store_io.kinds.config.texts.held_tables import OFFSETS, Decode, HeldTable, read_held, with_newer
 from store_io.source.byte_source import ByteSource, name_of
 from store_io.source.store_dir import StoreListing
 

@@ -68,7 +68,7 @@ class DelayLevels(Kind[None, DelayEntries, Delays | None]):
         """Have the scan collect delayed messages that no delivery has passed."""
         if request.start is None:
             return task
-        since = tuple((level - 1, offset) for level, offset in sorted(copy[CONFIG].tables.delay_offsets.items()))
+        since = tuple((level - 1, offset) for level, offset in sorted(copy.delay_offsets.items()))
         return replace(task, delays=DelayCollector(since, max(LEAST_RUNS, MOST_RUNS // max(1, len(copy.segment_files)))))
 
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:

@@ -15,10 +15,9 @@ from store_io.base.tasks import Task
 from store_io.broker.loading import Tree, is_folder, numbered_files
 from store_io.broker.recovery import AskedRecovery
 from store_io.broker.releases import BrokerRules
-from store_io.broker.settings.ledger_files import ledger_folder, settings_refusal
+from store_io.broker.settings.ledger_files import is_group, ledger_folder, settings_refusal
 from store_io.kinds.dledger.entry_walk import DataTask
 from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
-from store_io.kinds.dledger.ledger_refusals import is_group
 from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, DataWalk, LedgerTexts, UnitWalk
 from store_io.kinds.dledger.unit_reader import UnitTask, read_texts
 from store_io.model.audit_request import AuditRequest

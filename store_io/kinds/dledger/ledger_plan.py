@@ -7,15 +7,16 @@ indexes can be made whole up to them. Positions and indexes never change. An old
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from schemas.finding_codes import Code
+from schemas.finding_codes import CATALOGUE, Code
+from schemas.finding_codes import Part as Subject
 from schemas.layouts import dledger_layout as layout
-from schemas.layouts.store_names import BRIDGE_TOPIC
+from schemas.layouts.store_names import BRIDGE_TOPIC, COMMITLOG
 from schemas.repair import Bridge, DroppedMessage, RepairStep
-from schemas.rows import SegmentSummary, StoreFile
+from schemas.rows import Finding, SegmentSummary, StoreFile
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import VALID, Message
 from store_io.kinds.dledger.group_files import Ends, group_edits
@@ -36,7 +37,6 @@ from store_io.kinds.dledger.ledger_parts import (
     parts_of,
     without_end,
 )
-from store_io.kinds.dledger.ledger_refusals import older_part_damage
 from store_io.log.records import bridges
 from store_io.log.records.framing import PLAIN
 from store_io.log.records.message_columns import RecordCheck
@@ -49,17 +49,23 @@ from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 
 MAX_NEW_FILES = 10_000
+OLDER_PART = "the part of the log from before DLedger is damaged, and no repair writes that beside a DLedger log"
 
 
 def plan_ledger(work: Work, audit: Audited, policy: str) -> LogPlan:
     """Plan the log of the new store under that policy. Raises StoreError if it cannot be made whole."""
-    if damage := older_part_damage(audit.serious):
-        raise StoreError(damage)
+    if blamed := damage_of_older_part(audit.serious):
+        raise StoreError(f"{blamed.file}: {OLDER_PART}")
     limit = None
     if policy == BROKER:
         assert audit.prediction is not None
         limit = audit.prediction.ledger_end
     return _LedgerRepair(work, audit, limit).run()
+
+
+def damage_of_older_part(serious: Iterable[Finding]) -> Finding | None:
+    """Return the finding that forbids the repair of a mixed store. serious: those above a note."""
+    return next((f for f in serious if f.file.startswith(COMMITLOG) and Subject.LOG in CATALOGUE[f.code].about), None)
 
 
 class _LedgerRepair:

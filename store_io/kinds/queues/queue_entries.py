@@ -20,7 +20,6 @@ from store_io.broker.loading import why_no_folder
 from store_io.broker.prediction import Memory
 from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.model.evidence import Evidence
 from store_io.model.queue_views import QueueView, never_put
@@ -49,7 +48,7 @@ def _not_flushed(evidence: Evidence, view: QueueView) -> bool:
 
     The store has queues in files, too (rocksdb.md 8).
     """
-    if not evidence.copy[QUEUES].double_write or not view.keyed or not evidence.copy.unclean or not view.missing:
+    if not evidence.copy.queues_in_files.double_write or not view.keyed or not evidence.copy.unclean or not view.missing:
         return False
     rows = view.runs.rows
     rows = rows[rows["match"] == MATCH_MISSING]

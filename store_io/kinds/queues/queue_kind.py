@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-
-import numpy as np
 
 from schemas.advice import Cause, Gap, Step
 from schemas.layouts.store_names import BATCH_QUEUES, EXT
@@ -16,77 +13,19 @@ from store_io.base.packed import FEW, PackedMap, items_of, joined
 from store_io.base.tasks import PackedTask, Task
 from store_io.broker.loading import numbered_files, queue_folders
 from store_io.broker.queues.combination import light_expected, light_from_rocksdb, reads_rocksdb
-from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries, QueueState
+from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.recovery import AskedRecovery
 from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
-from store_io.log.entries.file_entries import read_file_entries
+from store_io.log.entries.queue_places import Files, Folders, QueuePlaces, QueuesInFiles
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening, rebuilt
 from store_io.model.opened_copy import OpenedCopy
-from store_io.source.byte_source import ByteSource
 
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
 QUEUE_GROUP_FILES = 1024
-MAX_REMEMBERED = 100_000  # reads of queue entries
-
-Folders = Mapping[QueueKey, str]
-Files = Mapping[QueueKey, tuple[MappedFile, ...]]
-
-
-@dataclass(frozen=True)
-class QueuePlaces:
-    """Queues in files: the folder of each, and its files by name."""
-
-    folders: Folders = field(default_factory=PackedMap)
-    files: Files = field(default_factory=PackedMap)
-
-    def without_light(self) -> QueuePlaces:
-        """Return the places of all but light queues."""
-        folders = PackedMap.of((key, folder) for key, folder in self.folders.items() if not key[0].startswith(LMQ_PREFIX))
-        return QueuePlaces(folders, PackedMap.of(((key, self.files[key]) for key in folders), weigh=len))
-
-
-@dataclass(frozen=True)
-class FileQueues:
-    """The queues in files of a copy.
-
-    served: those from which consumers are served. written: all of them.
-    double_write: a broker writes them in RocksDB as well.
-    serves: whether consumers are served from files at all.
-    """
-
-    source: ByteSource
-    served: QueuePlaces
-    written: QueuePlaces
-    double_write: bool = False
-    serves: bool = True
-
-    @cached_property
-    def entries(self) -> DiskEntries:
-        """Return what reads a few entries of these files for a recovery."""
-        return entries_on_disk(self.source)
-
-
-def entries_on_disk(source: ByteSource) -> DiskEntries:
-    """Return the reader by which a fold reads a few entries of queue files.
-
-    Entries that it asks for again in a later round are remembered.
-    """
-    seen: dict[tuple[str, int, int], np.ndarray] = {}
-
-    def read(path: str, first: int, count: int) -> np.ndarray:
-        rows = seen.get((path, first, count))
-        if rows is None:
-            rows = read_file_entries(source, path, first, count, path.startswith(BATCH_QUEUES + "/"))
-            if len(seen) < MAX_REMEMBERED and count <= CHUNK_ENTRIES:
-                seen[path, first, count] = rows
-        return rows
-
-    return read
 
 
 @dataclass
@@ -97,19 +36,21 @@ class QueueResults:
     problems: int = 0
 
 
-class Queues(Kind[FileQueues, QueueResults, QueueResults]):
+class Queues(Kind[None, QueueResults, QueueResults]):
     """ConsumeQueues in files: ordinary, batch, with extensions."""
 
     name = "queues"
     task_types = (QueueGroup,)
     nothing_found = QueueResults
 
-    def open(self, opening: Opening) -> FileQueues:
+    def open(self, opening: Opening) -> None:
+        """Say where the queues lie; that goes to `opening`."""
         rules, tree = opening.rules, opening.tree
         if rules.combined_queues and opening.batch_topics:
             opening.unmodelled.append(Gap(Cause.DOUBLE_WRITE_BATCH))
         if rules.rocksdb_queues:
-            return FileQueues(opening.source, QueuePlaces(), QueuePlaces(), serves=False)
+            opening.queues_in_files = QueuesInFiles(serves=False)
+            return
         folders = queue_folders(tree, QUEUES_FOLDER)
         if rules.batch_queues:  # 4.x does not know the folder: its queues of these topics are ordinary ones
             folders = joined(folders, queue_folders(tree, BATCH_QUEUES))
@@ -121,26 +62,26 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
             served = QueuePlaces()
         elif double_write and light_from_rocksdb(rules):
             served = written.without_light()
-        return FileQueues(opening.source, served, written, double_write, serves)
+        opening.queues_in_files = QueuesInFiles(served, written, double_write, serves)
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan look up each message's entries in files."""
         has_extensions = copy.tree.is_folder(EXT)
         extensions = (
             (key, tuple(numbered_files(copy.tree, f"{EXT}/{folder.partition('/')[2]}")))
-            for key, folder in (copy[self].served.folders.items() if has_extensions else ())
+            for key, folder in (copy.queues_in_files.served.folders.items() if has_extensions else ())
         )
         return replace(
             task,
-            queue_files=_files_below(copy[self].served, QUEUES_FOLDER),
-            batch_queue_files=_files_below(copy[self].served, BATCH_QUEUES),
+            queue_files=_files_below(copy.queues_in_files.served, QUEUES_FOLDER),
+            batch_queue_files=_files_below(copy.queues_in_files.served, BATCH_QUEUES),
             ext_files=PackedMap.of(((key, files) for key, files in extensions if files), weigh=len),
             lmq=light_expected(copy.rules),
         )
 
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         """Yield tasks for all queues in files, also for those beside queues in RocksDB."""
-        folders, files = copy[self].written.folders, copy[self].written.files
+        folders, files = copy.queues_in_files.written.folders, copy.queues_in_files.written.files
         groups = (QueueGroup(group, request.not_after) for group in _grouped(request, copy, folders, files))
         many = len(folders) > FEW or isinstance(files, PackedMap) and files.packs
         yield from (PackedTask.of(group) for group in groups) if many else groups
@@ -154,11 +95,11 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
         return unread or bool(found.problems)
 
     def add_to_recovery(self, copy: OpenedCopy, found: QueueResults, asked: AskedRecovery) -> None:
-        asked.queue_summaries, asked.disk = found.summaries, copy[self].entries
+        asked.queue_summaries, asked.disk = found.summaries, copy.queue_entries
 
     def read_queues(self, copy: OpenedCopy, found: QueueResults, served: bool) -> Mapping[QueueKey, QueueSummary]:
         """Return the queues that were read: those from which consumers are served, or the others of a double write."""
-        own, every = copy[self].served.folders, copy[self].written.folders
+        own, every = copy.queues_in_files.served.folders, copy.queues_in_files.written.folders
         if not own or own is every:
             return found.summaries if served is bool(own) else {}
         return {key: summary for key, summary in found.summaries.items() if (key in own) is served}
@@ -171,12 +112,12 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
             and not queues[key].problem
             and (gone or all(entries == 0 or path in queues[key].digests for path, entries, _ in files))
             for key, files in before.queues.items()
-            if files and not (gone and key not in copy[self].served.folders)
+            if files and not (gone and key not in copy.queues_in_files.served.folders)
         )
 
     def left_by_start(self, evidence: Evidence, serious: Sequence[Finding]) -> Iterator[PlanStep]:
         """Yield a step for each queue to be rebuilt, then for each sound queue that the log's cut takes entries from."""
-        if not evidence.copy[self].serves:
+        if not evidence.copy.queues_in_files.serves:
             return
         blamed = rebuilt([finding for finding in serious if not finding.has_step(Step.NO_QUEUE)], queue_folder_of)
         yield from blamed.values()
@@ -197,7 +138,7 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
     def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         """Yield each file; one that was not read has no digest."""
         copy = evidence.copy
-        for files in copy[self].served.files.values():
+        for files in copy.queues_in_files.served.files.values():
             yield from ((file.path, file.size, "") for file in files)
         for queue in evidence.results(self).summaries.values():
             yield from ((path, copy.size_of(path), digest) for path, digest in queue.digests.items())

@@ -90,10 +90,10 @@ def file_views(audit: Audited) -> Mapping[QueueKey, QueueView]:
     that files do not get are left out.
     """
     copy, views = audit.copy, audit.views
-    if not copy[KIND].double_write:
+    if not copy.queues_in_files.double_write:
         return views
-    if not copy[KIND].serves:
-        written, read, expected = copy[KIND].written, audit.evidence.other_queues, copy.rules.multi_dispatch
+    if not copy.queues_in_files.serves:
+        written, read, expected = copy.queues_in_files.written, audit.evidence.other_queues, copy.rules.multi_dispatch
         known = KnownQueues(read, written.files, written.folders, copy.batch_topics, copy.known_topics, expected)
         views = queue_views(audit.segments, known)
     return {key: view for key, view in views.items() if not is_in_rocksdb_alone(audit, view)}
@@ -101,7 +101,7 @@ def file_views(audit: Audited) -> Mapping[QueueKey, QueueView]:
 
 def is_in_rocksdb_alone(audit: Audited, view: QueueView) -> bool:
     """Say whether it is a light queue, and those are in RocksDB alone although all others are in files, too."""
-    alone = audit.copy[KIND].double_write and combination(audit.copy.rules).light_in_rocksdb
+    alone = audit.copy.queues_in_files.double_write and combination(audit.copy.rules).light_in_rocksdb
     return alone and (view.lmq or view.key[0].startswith(LMQ_PREFIX))
 
 
@@ -116,7 +116,7 @@ def _by_queue(findings: Sequence[Finding], folders: Mapping[str, QueueKey]) -> d
 
 def _plan_queues(now: Round) -> list[QueuePlan]:
     audit = now.audit
-    folders = {folder: key for key, folder in audit.copy[KIND].written.folders.items()}
+    folders = {folder: key for key, folder in audit.copy.queues_in_files.written.folders.items()}
     blamed, log, plans = _by_queue(audit.serious, folders), now.new_log, []
     for key, view in sorted(now.in_files.items()):
         if view.of_other_kind or now.gives_up(view):
@@ -183,7 +183,7 @@ def _prepare_queue(work: Work, plan: QueuePlan, tree: Tree) -> None:
 
 def _remove_strays(work: Work, audit: Audited) -> None:
     """Remove what a broker takes for a queue, or cannot read, and is none."""
-    tree, folders = audit.tree, set(audit.copy[KIND].written.folders.values())
+    tree, folders = audit.tree, set(audit.copy.queues_in_files.written.folders.values())
     for kind in _FOLDERS:
         for topic in tree.children(kind):
             if not is_folder(topic):

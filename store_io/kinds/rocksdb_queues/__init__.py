@@ -1,8 +1,7 @@
 """ConsumeQueues in RocksDB, alone or as a double write with files (rocksdb.md 1 to 8).
 
-Keys and single entries are read by `log.entries`.
+Ends of queues, keys and single entries are read by `log.entries`.
 
-* `queue_table`: the ends of all queues (family `offset`), also single ends beside bad bytes.
 * `queue_pass`: one pass over a range of keys: which numbers each queue has, what no broker writes.
 * `rocksdb_fold`: the fold over such a store, and over a DLedger log with such queues; `double_write_fold`: over a store with both
   kinds of queues.

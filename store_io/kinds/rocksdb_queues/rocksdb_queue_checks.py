@@ -19,10 +19,9 @@ from store_io.base.wording import count_text
 from store_io.broker.loading import queue_folder
 from store_io.broker.queues.combination import combination
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.rocksdb_queues.double_write_compare import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKSDB, TwinGap
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
+from store_io.log.entries.queue_table import QueueTable
 from store_io.model.evidence import Evidence
 
 
@@ -83,7 +82,7 @@ def _undecided(evidence: Evidence) -> Iterator[Finding]:
 
 def queue_twins(evidence: Evidence) -> list[Finding]:
     """Return the findings on entries that differ between both kinds of queues; none if queues are written once."""
-    files, keyed = evidence.copy[QUEUES], evidence.copy[ROCKS_QUEUES]
+    files, keyed = evidence.copy.queues_in_files, evidence.copy[ROCKS_QUEUES]
     if not files.double_write or keyed.table is None:
         return []
     lacking = NOT_IN_ROCKSDB if keyed.served_table is None else NOT_IN_FILES
@@ -202,4 +201,4 @@ def _folder(evidence: Evidence, key: QueueKey) -> str:
     keyed = evidence.copy[ROCKS_QUEUES]
     if keyed.served_table is None and keyed.table is not None:
         return keyed.table.database.folder
-    return evidence.copy[QUEUES].written.folders.get(key, queue_folder(False, key))
+    return evidence.copy.queues_in_files.written.folders.get(key, queue_folder(False, key))

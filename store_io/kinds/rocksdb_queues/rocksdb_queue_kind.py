@@ -29,8 +29,8 @@ from store_io.kinds.queues.queue_kind import QUEUE_GROUP_COUNT, QUEUES
 from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinQueue, TwinResult, TwinTask, least_offset
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask
-from store_io.kinds.rocksdb_queues.queue_table import KnownEnds, QueueTable, queue_table
 from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
+from store_io.log.entries.queue_table import KnownEnds, QueueTable, queue_table
 from store_io.log.entries.stored_entries import EntryReader, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
@@ -107,7 +107,7 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
     nothing_found = RocksQueueResults
 
     def open(self, opening: Opening) -> QueueDatabase:
-        rules, double_write = opening.rules, opening[QUEUES].double_write
+        rules, double_write = opening.rules, opening.queues_in_files.double_write
         refusals: dict[Moment, Refusal | None] = {}
         if rules.combined_queues:
             refusals = {Moment.BY_SETTINGS: combination_refusal(rules), Moment.AT_LAST: late_combination_refusal(rules)}
@@ -164,9 +164,9 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
         """Yield tasks that hold queues in files against the same in RocksDB."""
         request, copy = evidence.request, evidence.copy
         table = copy[self].table
-        if table is None or not copy[QUEUES].double_write or request.quick or not table.opened or table.unread:
+        if table is None or not copy.queues_in_files.double_write or request.quick or not table.opened or table.unread:
             return
-        in_files, files = evidence.results(QUEUES).summaries, copy[QUEUES].written.files
+        in_files, files = evidence.results(QUEUES).summaries, copy.queues_in_files.written.files
         ends, tags, light = table.ends, not copy.rules.value("enableConsumeQueueExt"), light_twice(copy.rules)
         queues = []
         for key in keys_of(files, ends.maxima):
@@ -207,7 +207,7 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
         if asked.loaded.ledger is not None:
             asked.made = KeyedLedgerFold
         else:
-            asked.made = CombinedFold if copy[QUEUES].double_write else RocksFold
+            asked.made = CombinedFold if copy.queues_in_files.double_write else RocksFold
             asked.more["write_queues"] = copy.write_queues
 
     def doubts(self, copy: OpenedCopy, found: RocksQueueResults, recovery: Fold) -> Iterator[Gap]:

@@ -15,7 +15,7 @@ from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import NotAFile, Unreadable
 from store_io.base.wording import count_text
-from store_io.kinds.config.texts.fastjson import ConfigFault, parse_written
+from store_io.broker.texts.fastjson import ConfigFault, parse_written
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind
 from store_io.source.byte_source import ByteSource

@@ -10,7 +10,6 @@ from schemas.outcome import Outcome
 from schemas.start_effect import StartEffect
 from store_io.base.tasks import Task
 from store_io.broker.settings.day_settings import day_settings
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.timers.due_timers import StartClock
 from store_io.kinds.timers.timer_files import TimerParts, timer_parts
 from store_io.kinds.timers.timer_part import TimerPart, TimerPartTask, TimerResults, with_timers
@@ -81,7 +80,7 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
         parts = copy[self].parts
         if parts is None or not parts.judged:
             return task
-        if not (parts.files or parts.table is not None or TIMER_QUEUE in copy[QUEUES].served.folders):
+        if not (parts.files or parts.table is not None or TIMER_QUEUE in copy.queues_in_files.served.folders):
             return task
         return replace(task, timers=TimerCollector(max(1, MAX_TIMERS // max(1, len(copy.segment_files)))))
 

@@ -16,7 +16,6 @@ from schemas.rows import RUN_QUEUE, MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.ranges import subtract, union
 from store_io.base.tasks import Task
-from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.transactions.half_rows import HALVES, OPERATIONS, HalfRows, HalfStretch, HalfTask
 from store_io.log.entries.queue_store import QueuePaths, is_used, open_queue_store
 from store_io.log.scan.segment_scan import SegmentTask, part_scan
@@ -109,7 +108,7 @@ def _stretch(evidence: Evidence) -> HalfStretch | None:
 
 
 def _start(evidence: Evidence, key: QueueKey) -> int:
-    stored = evidence.copy[CONFIG].tables.offsets.get((CHECKING_GROUP, *key), -1)
+    stored = evidence.copy.offsets.get((CHECKING_GROUP, *key), -1)
     return _bounds(evidence, key)[0] if stored == -1 else stored
 
 

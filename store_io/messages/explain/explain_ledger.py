@@ -27,7 +27,7 @@ from store_io.kinds.dledger.unit_reader import unit_of
 from store_io.log.records.framing import Framing, HeaderPart
 from store_io.messages.explain.explain_record import Field
 from store_io.model.opened_copy import OpenedCopy
-from store_io.source.byte_source import ByteSource, StoreLocation
+from store_io.source.byte_source import StoreLocation
 from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_sentence
 
@@ -94,42 +94,35 @@ class HeaderCheck:
     actual: str = ""
 
 
-class HeaderReader:
-    """Reads entry headers.
+def read_header(
+    copy: OpenedCopy, framing: Framing, frames: Frames, position: int, phy_offset: int
+) -> tuple[list[Field], list[HeaderCheck]]:
+    """Return fields and checks of the header at that position of a segment. phy_offset: of the record after it."""
+    size, record = framing.header_bytes, position + framing.header_bytes
+    header = bytes(frames.read(position, record))
+    total = bytes(frames.read(record, record + commitlog_layout.MAGIC_POSITION))
+    if not size or len(header) < size or len(total) < commitlog_layout.MAGIC_POSITION:
+        return [], []
+    parts = framing.parts(header, int.from_bytes(total, "big", signed=True), phy_offset)
+    fields = [
+        Field(f"header {p.name}", p.at - size, len(p.data), p.data, str(p.value), "" if p.right else f"expected {p.wanted}")
+        for p in parts
+    ]
+    return fields, [*(_check(p) for p in parts if p.wanted is not None), *_unit(copy, parts)]
 
-    index: the group's own index files; none if the log is no DLedger's.
-    """
 
-    def __init__(self, source: ByteSource, index: Sequence[MappedFile]):
-        self.source, self.index = source, tuple(index)
-
-    def read(self, framing: Framing, frames: Frames, position: int, phy_offset: int) -> tuple[list[Field], list[HeaderCheck]]:
-        """Return fields and checks of the header at that position of a segment. phy_offset: of the record after it."""
-        size, record = framing.header_bytes, position + framing.header_bytes
-        header = bytes(frames.read(position, record))
-        total = bytes(frames.read(record, record + commitlog_layout.MAGIC_POSITION))
-        if not size or len(header) < size or len(total) < commitlog_layout.MAGIC_POSITION:
-            return [], []
-        parts = framing.parts(header, int.from_bytes(total, "big", signed=True), phy_offset)
-        fields = [
-            Field(f"header {p.name}", p.at - size, len(p.data), p.data, str(p.value), "" if p.right else f"expected {p.wanted}")
-            for p in parts
-        ]
-        checks = [_check(p) for p in parts if p.wanted is not None]
-        return fields, [*checks, *self._unit(parts)]
-
-    def _unit(self, parts: Sequence[HeaderPart]) -> list[HeaderCheck]:
-        values = {part.name: part.value for part in parts}
-        unit = unit_of(self.source, self.index, values.get("index", -1)) if self.index else None
-        if unit is None:
-            return []
-        wanted = {"magic": layout.MAGIC, **{name: values[name] for name in ("pos", "size", "index", "term")}}
-        found = {name: int(unit[name]) for name in wanted}
-        name = f"index unit {values['index']}"
-        if found == wanted:
-            return [HeaderCheck(name, True)]
-        wrong = [key for key in wanted if found[key] != wanted[key]]
-        return [HeaderCheck(name, False, *(", ".join(f"{key} {of[key]}" for key in wrong) for of in (wanted, found)))]
+def _unit(copy: OpenedCopy, parts: Sequence[HeaderPart]) -> list[HeaderCheck]:
+    values, index = {part.name: part.value for part in parts}, copy[LEDGER].index
+    unit = unit_of(copy.source, index, values.get("index", -1)) if index else None
+    if unit is None:
+        return []
+    wanted = {"magic": layout.MAGIC, **{name: values[name] for name in ("pos", "size", "index", "term")}}
+    found = {name: int(unit[name]) for name in wanted}
+    name = f"index unit {values['index']}"
+    if found == wanted:
+        return [HeaderCheck(name, True)]
+    wrong = [key for key in wanted if found[key] != wanted[key]]
+    return [HeaderCheck(name, False, *(", ".join(f"{key} {of[key]}" for key in wrong) for of in (wanted, found)))]
 
 
 def _check(part: HeaderPart) -> HeaderCheck:

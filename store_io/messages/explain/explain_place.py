@@ -39,12 +39,11 @@ from store_io.base.wording import count_text
 from store_io.broker.loading import is_folder
 from store_io.broker.message_verdict import END, VALID, Message, Verdict
 from store_io.broker.settings.ledger_files import ledger_folder
-from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.log.records.framing import filler_size, framing_of
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
-from store_io.messages.explain.explain_ledger import HeaderReader, LedgerStart, ledger_start
+from store_io.messages.explain.explain_ledger import LedgerStart, ledger_start, read_header
 from store_io.messages.explain.explain_pointers import MAX_POINTERS, IndexSearch, Pointer, QueueSearch, Target
 from store_io.messages.explain.explain_record import DerivedValue, Field, annotate, boundaries_hold, derived
 from store_io.messages.message_search import message_at
@@ -401,8 +400,7 @@ class _Explainer:
         blamed = audit if audit.kind != VALID else broker
         said.fields = annotate(window, position + header, file.size, phy_offset, blamed, self.redaction)
         if header:
-            reader = HeaderReader(self.source, self.copy[LEDGER].index)
-            before, checks = reader.read(check.framing, window, position, phy_offset)
+            before, checks = read_header(self.copy, check.framing, window, position, phy_offset)
             said.fields = [*before, *said.fields]
             said.checks += [
                 Check(f"entry header, {c.name}", c.passes, "", "" if c.passes else "is another one", c.expected, c.actual)

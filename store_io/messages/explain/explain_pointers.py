@@ -22,11 +22,10 @@ from store_io.broker.message_verdict import Message, tags_code_of
 from store_io.broker.queues.multi_dispatch import multi_dispatch
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.index.index_kind import INDEX
-from store_io.kinds.queues.queue_kind import QUEUES
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.log.entries.file_entries import entries_of, read_entries, unit_bytes
 from store_io.log.entries.index_entries import entry_position
+from store_io.log.entries.queue_table import QueueTable
 from store_io.log.entries.stored_entries import EntryReader, plain_entries
 from store_io.messages.redaction import Redaction
 from store_io.messages.stored_entry_rows import data_windows
@@ -99,6 +98,7 @@ class QueueSearch:
 
     def __init__(self, copy: OpenedCopy, target: Target):
         self.copy, self.target, self.searched = copy, target, ""
+        self.served = copy.queues_in_files.served
         self.left, self.files_left = SEARCH_BYTES, SEARCH_FILES
         m = self.message = target.message
         self.expected = queues_of(m, copy.rules) if m is not None else []
@@ -115,11 +115,11 @@ class QueueSearch:
             yield from self._keyed(table)
             return
         named = dict.fromkeys(key for _, key, _ in self.expected)
-        others = [key for key in sorted(self.copy[QUEUES].served.files) if key not in named]
+        others = [key for key in sorted(self.served.files) if key not in named]
         looked = skipped = 0
         for key in [*named, *others]:
             met = set()
-            for file in self.copy[QUEUES].served.files.get(key, ()):
+            for file in self.served.files.get(key, ()):
                 if self.left <= 0 or self.files_left <= 0:
                     skipped += 1
                     continue
@@ -155,7 +155,7 @@ class QueueSearch:
         self.searched = f"{len(self.expected)} keys of the ConsumeQueues' database were looked up, no others"
 
     def _batch(self, key: QueueKey) -> bool:
-        return self.copy[QUEUES].served.folders.get(key, "").startswith("batch")
+        return self.served.folders.get(key, "").startswith("batch")
 
     def _file(self, key: QueueKey, file: MappedFile) -> Iterator[Pointer]:
         batch, start = self._batch(key), self.target.start
@@ -212,7 +212,7 @@ class QueueSearch:
 
     def _absent(self, kind: str, key: QueueKey, offset: int) -> Pointer:
         """Return the pointer for the place of the message's missing entry."""
-        files = self.copy[QUEUES].served.files.get(key, ())
+        files = self.served.files.get(key, ())
         unit = unit_bytes(False)
         for file in files:
             place = offset * unit - file.start
@@ -223,7 +223,7 @@ class QueueSearch:
                     what = "it is an empty entry before the queue's first one"
                 return Pointer(kind, _queue_name(key), file.path, place, offset, "absent", values, [what])
         what = "no file of the queue holds this entry" if files else "the copy holds no file of this queue"
-        return Pointer(kind, _queue_name(key), self.copy[QUEUES].served.folders.get(key, ""), 0, offset, "absent", {}, [what])
+        return Pointer(kind, _queue_name(key), self.served.folders.get(key, ""), 0, offset, "absent", {}, [what])
 
 
 class IndexSearch:

@@ -25,8 +25,8 @@ from store_io.broker.releases import NEWEST_RELEASE, BrokerRules
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.kinds.config.config_reader import StoreConfig, read_config
 from store_io.kinds.queues.consumequeue_reader import QueueTask, scan_queue
-from store_io.kinds.rocksdb_queues.queue_table import stored_ends
 from store_io.log.entries.file_entries import read_entries, unit_bytes
+from store_io.log.entries.queue_table import queue_table
 from store_io.messages.message_filter import EVERY_MESSAGE, MessageFilter
 from store_io.messages.open_store import OpenStore, QueueFiles, open_store
 from store_io.source.byte_source import ByteSource, StoreLocation
@@ -46,7 +46,7 @@ class QueueEnds:
         self._source, self._rules = store.source(), store.rules
         self._found: dict[QueueKey, int | None] = {}
         self._files: dict[QueueKey, QueueFiles] = {}
-        ends = stored_ends(self._source, Tree(store.listing.files), store.rules)
+        ends = _stored_ends(self._source, Tree(store.listing.files), store.rules)
         self._found |= ends or {}
         for queue in store.queues() if ends is None else ():
             self._files.setdefault(queue.key, queue)  # ordinary ones come first; a topic is of one kind
@@ -57,6 +57,22 @@ class QueueEnds:
             queue = self._files.get(key)
             self._found[key] = None if queue is None else queue_end(self._source, queue, self._rules)
         return self._found[key]
+
+
+def _stored_ends(source: ByteSource, tree: Tree, rules: BrokerRules) -> dict[QueueKey, int] | None:
+    """Return the queue offset after each queue's last entry; None if the queues are in files.
+
+    Raises StoreError if any end cannot be read.
+    """
+    if not rules.rocksdb_queues:
+        return None
+    table = queue_table(source, tree, rules)
+    if table.unread:
+        raise StoreError(gap_text(table.unread))
+    if table.damaged:
+        path, reason = table.damaged
+        raise StoreError(f"{path}: the ends of queues cannot be read: {reason}")
+    return {key: min(end.queue_offset, MAX_LONG - 1) + 1 for key, end in table.ends.maxima.items()}
 
 
 def queue_end(source: ByteSource, queue: QueueFiles, rules: BrokerRules) -> int:

@@ -18,7 +18,6 @@ import pyarrow as pa
 from schemas.layouts.commitlog_layout import SCHEDULE_TOPIC
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import HERE, Workers
-from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.messages.lost.lost_places import LostPlaces, lost_places
 from store_io.messages.lost.segment_loss import COPY_STAYS, PASSED, TIMERS_HAVE_IT, WAITING_TOPICS, Spared
@@ -110,7 +109,7 @@ class _Search:
     def waiting(self) -> _Waiting:
         """Return the lost messages of the waiting topics."""
         found = _Waiting()
-        passed = self._audit.evidence.copy[CONFIG].tables.delay_offsets
+        passed = self._audit.evidence.copy.delay_offsets
         for batch in self._scan(_Waits._fields, MessageFilter(topics=WAITING_TOPICS), True):
             for row in batch.to_pylist():
                 one = _Waits(**row)

@@ -11,7 +11,7 @@ import pytest
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.java.java_compat import MAX_LONG
-from store_io.kinds.rocksdb_queues import queue_table
+from store_io.log.entries import queue_table
 from store_io.log.entries.stored_entries import EntryReader
 from store_io.messages.message_filter import EVERY_MESSAGE, MessageFilter
 from store_io.messages.open_store import OpenStore, open_store

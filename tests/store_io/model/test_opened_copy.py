@@ -11,7 +11,6 @@ from store_io.audit.open_copy import open_copy
 from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.index.index_kind import INDEX
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.model.audit_request import AuditRequest
 from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import StoreLocation
@@ -33,7 +32,8 @@ def test_a_store_by_its_names_and_small_files(tmp_path: Path) -> None:
     gaps = Gaps()
     copy = open_copy(make(tmp_path, files), gaps)
     assert [f.start for f in copy.segment_files] == [0, 64] and copy.unclean and not copy.no_store
-    assert copy[QUEUES].served.folders == {("T", 3): "consumequeue/T/3"} and len(copy[QUEUES].served.files["T", 3]) == 1
+    served = copy.queues_in_files.served
+    assert served.folders == {("T", 3): "consumequeue/T/3"} and len(served.files["T", 3]) == 1
     assert [f.path for f in copy[INDEX]] == ["index/7"] and copy.headers["index/7"].index_count == 0
     assert (
         copy[CONFIG].tables.topics is not None and set(copy[CONFIG].tables.topics) == {"T"} and copy.checkpoint.physic_time == 0

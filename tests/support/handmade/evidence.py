@@ -23,11 +23,12 @@ from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.controller.controller_kind import CONTROLLER, ControllerFiles
 from store_io.kinds.dledger.ledger_kind import LEDGER, LedgerParts
 from store_io.kinds.index.index_kind import INDEX, IndexResults
-from store_io.kinds.queues.queue_kind import QUEUES, FileQueues, QueuePlaces
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES, QueueDatabase
 from store_io.kinds.rocksdb_tables.table_kind import TABLES, TableFiles
 from store_io.kinds.timers.timer_kind import TIMERS, TimerStore
 from store_io.kinds.unread.unread_kind import UNREAD
+from store_io.log.entries.queue_places import QueuePlaces, QueuesInFiles
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.evidence import Evidence
@@ -108,6 +109,7 @@ def copy_of(
     lengths = {**(files or {}), **{path: len(content) for path, content in (data or {}).items()}}
     listing = listing_of(lengths)
     tree, rules = Tree(listing.files), broker_rules(release, SETTINGS)
+    config = config or StoreConfig()
     folders = dict(queue_folders(tree, "consumequeue"))
     places = QueuePlaces(folders, {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()})
     source = cast(ByteSource, FakeSource(data or {}))
@@ -124,12 +126,15 @@ def copy_of(
         "loaded": load_store(tree, rules, frozenset()),
         "checkpoint": Checkpoint(),
         "segment_files": sorted(segments_of(tree, rules), key=lambda f: f.start),
+        "offsets": config.offsets,
+        "delay_offsets": config.delay_offsets,
+        "queues_in_files": QueuesInFiles(places, places),
         "headers": {file.path: IndexHeader() for file in index},
     }
     own = {
-        CONFIG.name: ConfigFiles(source, listing, rules, config or StoreConfig()),
+        CONFIG.name: ConfigFiles(source, listing, rules, config),
         INDEX.name: index,
-        QUEUES.name: FileQueues(source, places, places),
+        QUEUES.name: None,
         ROCKS_QUEUES.name: QueueDatabase(source),
         LEDGER.name: LedgerParts(),
         COMPACTION.name: CompactedStore(),

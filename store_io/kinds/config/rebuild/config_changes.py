@@ -24,6 +24,7 @@ from store_io.broker.settings.config_rules import (
     TOPICS,
     config_rules,
 )
+from store_io.broker.texts.written import config_text, group_row, topic_row, version_row
 from store_io.kinds.config.against_queues import delay_levels_lost, table_is_wrong
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import BACKUP, Load, held_by, read_bounded
@@ -33,7 +34,6 @@ from store_io.kinds.config.rebuild.shown_tables import held_queues, shown_groups
 from store_io.kinds.config.rebuild.written_tables import written_tables
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of
 from store_io.kinds.config.texts.table_forms import MOST_NAMES, Form, chosen_form, database_forms, file_forms, not_kept, own_forms
-from store_io.kinds.config.texts.written import config_text, group_row, topic_row, version_row
 from store_io.model.queue_views import QueueView
 from store_io.repair.repair_audit import Audited
 

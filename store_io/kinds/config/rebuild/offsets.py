@@ -16,10 +16,10 @@ from store_io.base.errors import StoreError
 from store_io.base.wording import seen
 from store_io.broker.settings.built_in_topics import is_asked_for
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
+from store_io.broker.texts.written import config_text
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import StoreConfig, is_offset, read_object
 from store_io.kinds.config.offsets_beyond import delays_beyond, groups_beyond
-from store_io.kinds.config.texts.written import config_text
 from store_io.repair.kind_repair import KindRepair
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_work import Work

@@ -10,9 +10,11 @@ from typing import Any
 from schemas.rows import Row
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.settings.config_rules import LMQ_OFFSETS, ConfigRules
+from store_io.broker.texts.beans import entry_of
+from store_io.broker.texts.fastjson import ConfigFault, Pairs
+from store_io.broker.texts.values import Bean, field_of, taken
+from store_io.broker.texts.written import config_text
 from store_io.kinds.config.config_reader import taken_from
-from store_io.kinds.config.texts.beans import entry_of
-from store_io.kinds.config.texts.fastjson import ConfigFault, Pairs
 from store_io.kinds.config.texts.salvage import (
     FILTERS,
     FORBIDDEN,
@@ -24,8 +26,6 @@ from store_io.kinds.config.texts.salvage import (
     entries_of,
     put_entry,
 )
-from store_io.kinds.config.texts.values import Bean, field_of, taken
-from store_io.kinds.config.texts.written import config_text
 from store_io.source.byte_source import name_of
 
 _UNVERSIONED = (FILTERS, "table")

@@ -13,12 +13,12 @@ from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from schemas.rows import Row, StoreFile
 from store_io.base.errors import StoreError
 from store_io.broker.settings.config_rules import ConfigRules
+from store_io.broker.texts.fastjson import OTHER_SHAPE, ConfigFault, Pairs, most_values, parse_tolerant, parse_written
+from store_io.broker.texts.tables import Offset, SharedSettings, Table, integer, member, time_of
+from store_io.broker.texts.values import NotExact
 from store_io.kinds.config.table_places import VERSION_KEY, TablePlace
 from store_io.kinds.config.texts import records
-from store_io.kinds.config.texts.fastjson import OTHER_SHAPE, ConfigFault, Pairs, most_values, parse_tolerant, parse_written
 from store_io.kinds.config.texts.salvage import Layout, put_entry, salvaged
-from store_io.kinds.config.texts.tables import Offset, SharedSettings, Table, integer, member, time_of
-from store_io.kinds.config.texts.values import NotExact
 from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, find_database
 from store_io.source.byte_source import ByteSource
 

@@ -15,8 +15,8 @@ from typing import Any
 from schemas.rows import Row
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.settings.config_rules import ConfigRules
-from store_io.kinds.config.texts.fastjson import Nothing
-from store_io.kinds.config.texts.tables import Offset
+from store_io.broker.texts.fastjson import Nothing
+from store_io.broker.texts.tables import Offset
 
 OFFSETS, TOPICS, GROUPS = 1, 3, 4
 JSON = 1  # the only kind of value that a broker writes, or reads

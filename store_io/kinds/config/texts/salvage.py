@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.kinds.config.texts.fastjson import WORDS, decimal_of
+from store_io.broker.texts.fastjson import WORDS, decimal_of
 
 TEXT, INT = "text", "int"  # kinds of keys
 PULL_OFFSETS, FORBIDDEN = "pullOffsetTable", "forbiddenTable"

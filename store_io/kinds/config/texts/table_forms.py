@@ -26,6 +26,7 @@ from store_io.broker.settings.config_rules import (
     config_rules,
     record_rules,
 )
+from store_io.broker.texts.tables import time_of
 from store_io.kinds.config.config_reader import BACKUP, HALF_WRITTEN, bare_name, held_by, read_bounded, taken_from
 from store_io.kinds.config.table_places import all_places
 from store_io.kinds.config.texts.held_tables import show_held
@@ -41,7 +42,6 @@ from store_io.kinds.config.texts.salvage import (
     put_entry,
     salvaged,
 )
-from store_io.kinds.config.texts.tables import time_of
 from store_io.rocksdb.database import DatabaseUnread
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing

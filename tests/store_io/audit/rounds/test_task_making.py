@@ -12,7 +12,6 @@ from store_io.broker.index_state import IndexHeader
 from store_io.broker.prediction import Needs, ScanId
 from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.index.index_merge import IndexFollower
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_scan import PartialWalk
 from store_io.model.queue_views import QueueView
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of
@@ -31,7 +30,7 @@ def test_segments_with_what_they_stand_for() -> None:
     )
     assert (maker.scan_of(first), maker.scan_of(second)) == (ScanId("segment", 0), ScanId("segment", 1))
     assert maker.base.log_end == 2 * SEGMENT and maker.base.unclean
-    assert set(maker.base.queue_files) == set(COPY[QUEUES].served.files)
+    assert set(maker.base.queue_files) == set(COPY.queues_in_files.served.files)
     files = cast(IndexFollower, maker.base.index).files
     assert files[1].may_be_torn and not files[0].may_be_torn
 

@@ -17,10 +17,10 @@ from schemas.losses import GroupBeyond, LevelBeyond
 from schemas.rows import NOTE
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.config_rules import ConfigRules, config_rules
+from store_io.broker.texts.beans import LeftOut
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.config_reader import StoreConfig, read_config
 from store_io.kinds.config.offsets_beyond import delays_beyond, groups_beyond
-from store_io.kinds.config.texts.beans import LeftOut
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from store_io.wording.gaps import gap_text

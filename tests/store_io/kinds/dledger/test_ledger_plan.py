@@ -8,13 +8,28 @@ from pathlib import Path
 
 import pytest
 
+from schemas.rows import Finding
 from store_io.base.errors import StoreError
+from store_io.kinds.dledger.ledger_plan import damage_of_older_part
 from tests.support.answers.repaired import plan_of, plan_with_steps, previewed, repaired
 from tests.support.stores import dledger_stores
 from tests.support.stores.builders import decode
 from tests.support.stores.dledger_stores import FOLDER, HEADER, SIZES, UNIT, LedgerStore, build
 
 MESSAGES = 40
+OLDER, DATA = "commitlog/00000000000000000000", "dledger-n0/data/00000000000000002048"
+
+
+@pytest.mark.parametrize(
+    ("code", "file", "refused"),
+    [
+        ("segment_missing", OLDER, True),
+        ("segment_missing", DATA, False),
+        ("index_entry_missing", OLDER, False),  # which is rebuilt
+    ],
+)
+def test_only_damage_of_the_older_part_is_refused(code: str, file: str, refused: bool) -> None:
+    assert bool(damage_of_older_part([Finding(code, file)])) == refused
 
 
 def log_of(root: Path) -> tuple[list[tuple[int, int, int]], list[int]]:

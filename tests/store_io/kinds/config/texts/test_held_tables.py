@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, GROUPS, TOPICS, ConfigRules
+from store_io.broker.texts.tables import SharedSettings
 from store_io.kinds.config.config_reader import StoreConfig, read_config
 from store_io.kinds.config.texts import held_tables
 from store_io.kinds.config.texts.records import BadRecord, Records
-from store_io.kinds.config.texts.tables import SharedSettings
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from store_io.wording.gaps import gap_text

@@ -16,7 +16,7 @@ from typing import Any
 
 from store_io.base.java.java_compat import parse_number
 from store_io.broker.settings.config_rules import ConfigRules
-from store_io.kinds.config.texts.fastjson import (
+from store_io.broker.texts.fastjson import (
     MAX_DIGITS,
     OTHER_SHAPE,
     TOO_MANY_DIGITS,

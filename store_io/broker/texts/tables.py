@@ -16,9 +16,9 @@ from typing import Any
 from schemas.rows import Row
 from store_io.base.java.java_compat import parse_number
 from store_io.broker.settings.config_rules import ConfigRules
-from store_io.kinds.config.texts.beans import ADDED, QUEUE_OFFSETS, RETRY_POLICY, beside, group_of, other_of, topic_of
-from store_io.kinds.config.texts.fastjson import OTHER_SHAPE, ConfigFault, Nothing, Pairs
-from store_io.kinds.config.texts.values import ANY, CHOICE, ENTRY, Bean, MapOf, field_of, fields_of, is_written, taken
+from store_io.broker.texts.beans import ADDED, QUEUE_OFFSETS, RETRY_POLICY, beside, group_of, other_of, topic_of
+from store_io.broker.texts.fastjson import OTHER_SHAPE, ConfigFault, Nothing, Pairs
+from store_io.broker.texts.values import ANY, CHOICE, ENTRY, Bean, MapOf, field_of, fields_of, is_written, taken
 
 Offset = tuple[str, str, int]  # group, topic, queue id
 OFFSETS, LMQ_OFFSETS = "offsetTable", "lmqOffsetTable"

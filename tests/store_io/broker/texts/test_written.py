@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from store_io.broker.releases import broker_rules
 from store_io.broker.settings.config_rules import config_rules
-from store_io.kinds.config.texts.fastjson import parse_written
-from store_io.kinds.config.texts.written import config_text, group_row, topic_row, version_row
+from store_io.broker.texts.fastjson import parse_written
+from store_io.broker.texts.written import config_text, group_row, topic_row, version_row
 
 OLD, NEW = config_rules(broker_rules("4.9.8")), config_rules(broker_rules("5.4.0"))
 MIDDLE = config_rules(broker_rules("5.3.3"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from schemas.advice import RefusalKind
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table
+from store_io.log.entries.queue_table import QueueTable, read_queue_table
 from store_io.rocksdb.database import find_database
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.wording.gaps import gap_text

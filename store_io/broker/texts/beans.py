@@ -13,7 +13,7 @@ from typing import Any
 
 from store_io.broker.releases import Version, changed_until
 from store_io.broker.settings.config_rules import ConfigRules
-from store_io.kinds.config.texts.values import (
+from store_io.broker.texts.values import (
     ATOMIC,
     BOOLEAN,
     CHOICE,

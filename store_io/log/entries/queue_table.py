@@ -14,7 +14,6 @@ from schemas.advice import Gap, Refusal, RefusalKind
 from schemas.layouts import rocksdb_layout as layout
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
-from store_io.base.java.java_compat import MAX_LONG
 from store_io.broker.loading import Tree
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable, QueueEnd, StoredEnds
 from store_io.broker.queues.start_databases import database_folder
@@ -23,7 +22,6 @@ from store_io.log.entries.queue_keys import after, mark_key, offset_key, offset_
 from store_io.log.entries.stored_entries import EntryReader, first_between
 from store_io.rocksdb.database import Database, DatabaseDamaged, StoredDatabase, TableFile, find_database
 from store_io.source.byte_source import ByteSource
-from store_io.wording.gaps import gap_text
 
 MAX_GAPS = 100  # stretches of bad bytes among the ends, after which no more are read
 MAX_HIDDEN = 100_000  # keys that are asked for one after the other, to learn which queues have their ends there
@@ -104,22 +102,6 @@ def queue_table(source: ByteSource, tree: Tree, rules: BrokerRules) -> QueueTabl
     """Read the ends in the database that a broker with these settings has."""
     folder = database_folder(rules)
     return read_queue_table(source, find_database(tree.children(folder), folder))
-
-
-def stored_ends(source: ByteSource, tree: Tree, rules: BrokerRules) -> dict[QueueKey, int] | None:
-    """Return the queue offset after each queue's last entry; None if the queues are in files.
-
-    Raises StoreError if any end cannot be read.
-    """
-    if not rules.rocksdb_queues:
-        return None
-    table = queue_table(source, tree, rules)
-    if table.unread:
-        raise StoreError(gap_text(table.unread))
-    if table.damaged:
-        path, reason = table.damaged
-        raise StoreError(f"{path}: the ends of queues cannot be read: {reason}")
-    return {key: min(end.queue_offset, MAX_LONG - 1) + 1 for key, end in table.ends.maxima.items()}
 
 
 def read_queue_table(source: ByteSource, database: StoredDatabase) -> QueueTable:

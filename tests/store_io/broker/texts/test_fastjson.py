@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from store_io.broker.releases import broker_rules
 from store_io.broker.settings.config_rules import ConfigRules, config_rules
-from store_io.kinds.config.texts import fastjson
-from store_io.kinds.config.texts.fastjson import (
+from store_io.broker.texts import fastjson
+from store_io.broker.texts.fastjson import (
     NOWHERE,
     OF_NUMBERS,
     ConfigFault,
@@ -25,8 +25,8 @@ from store_io.kinds.config.texts.fastjson import (
     parse_tolerant,
     parse_written,
 )
-from store_io.kinds.config.texts.tables import Table, groups_of, lmq_offsets_of, offsets_of, topics_of
-from store_io.kinds.config.texts.values import NotExact
+from store_io.broker.texts.tables import Table, groups_of, lmq_offsets_of, offsets_of, topics_of
+from store_io.broker.texts.values import NotExact
 
 OLD, MIDDLE, NEW, NEWEST = (config_rules(broker_rules(release)) for release in ("4.9.8", "5.3.3", "5.4.0", "5.5.0"))
 ALL = (OLD, MIDDLE, NEW, NEWEST)

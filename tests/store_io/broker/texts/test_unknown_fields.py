@@ -11,8 +11,8 @@ import pytest
 
 from store_io.broker.releases import broker_rules
 from store_io.broker.settings.config_rules import config_rules
-from store_io.kinds.config.texts.tables import Table
-from tests.store_io.kinds.config.texts.test_fastjson import load, taken_by
+from store_io.broker.texts.tables import Table
+from tests.store_io.broker.texts.test_fastjson import load, taken_by
 
 RELEASES = "4.8.0", "5.3.3", "5.4.0", "5.5.0"
 _SCALARS = ["true", "5", "-1.5", "1e400", "99999999999999999999999"]
