@@ -14,8 +14,8 @@ from dev.questions import LIMITS as QUESTION_LIMITS
 from dev.questions import QuestionTimes
 from dev.scale import ScaleTimes
 from jobs.cli.terminal import Paint, in_columns
-from jobs.report.texts.text import bytes_text
 from store_io.base.crc import checksum
+from store_io.base.wording import bytes_text
 
 # Times a flushed copy of the same bytes, by body size. For stores of so many GiB or more: a command's start weighs less in these.
 REPAIR_LIMITS = {

@@ -51,8 +51,8 @@ from dev.sample_store import SampleStore
 from dev.scale import SHAPES, measure_scale
 from jobs.cli import argument_places, parser
 from jobs.cli.options import Command
-from jobs.report.texts.text import bytes_text
 from store_io.base.errors import UsageError
+from store_io.base.wording import bytes_text
 
 REPAIRED_BODIES = (200, 1024, 4096, 16384)
 PARTS = ("scan", "audit", "datasets", "memory", "command", "cold")  # all others: where they are asked for

@@ -38,7 +38,7 @@ from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.commands import store_words
 from jobs.report.texts.summary_text import summary_text
-from jobs.report.texts.text import count_text, printable
+from jobs.report.texts.text import printable
 from jobs.runtime import interrupts
 from jobs.runtime.faults import fault_sentence, is_no_room, reason
 from jobs.runtime.output import OutputFailed, OutputFolder, Unwritten, said_once
@@ -53,6 +53,7 @@ from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.exit_codes import of_run
 from store_io.base.paths import is_uri
 from store_io.base.tasks import PartlyRead, Task
+from store_io.base.wording import count_text
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.replicas.replica_groups import replica_groups
 from store_io.source import disk_cache

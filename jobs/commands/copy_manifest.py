@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from jobs.cli import argument_places, options
 from jobs.cli.options import Command
-from jobs.report.texts.text import count_text, printable
+from jobs.report.texts.text import printable
 from jobs.runtime import interrupts
 from jobs.runtime.output import OutputFolder
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
+from store_io.base.wording import count_text
 from store_io.messages.copy_manifest import HEAD, manifest_differences, manifest_paths, manifest_row, read_manifest
 from store_io.source.byte_source import StoreLocation, open_source
 

@@ -45,7 +45,6 @@ from jobs.messages.message_arguments import (
 )
 from jobs.report.files.json_text import document
 from jobs.report.texts.query_text import loss_text, narrowing_text
-from jobs.report.texts.text import bytes_text, count_text
 from jobs.runtime import output, uploads
 from jobs.runtime.faults import reason, say
 from jobs.runtime.output import write_local
@@ -58,6 +57,7 @@ from schemas.tables import Column, struct_of
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
+from store_io.base.wording import bytes_text, count_text
 from store_io.messages.lost.sendable import to_resend
 from store_io.messages.lost.spared import places_of
 from store_io.messages.question import MessageSearch, Narrowing, Question, open_search

@@ -22,7 +22,6 @@ from jobs.messages.message_arguments import NO_SEGMENT, open_named, request_of, 
 from jobs.messages.message_query import Query, read_query, say, tell
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.query_text import Csv, JsonLines, Table, loss_text, only_here_text
-from jobs.report.texts.text import count_text
 from jobs.runtime.output import OutputFailed, write_local
 from jobs.runtime.spark_start import LazySpark, leave_pandas_out
 from jobs.tasks.threads_or_spark import SparkWorkers
@@ -31,6 +30,7 @@ from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
 from store_io.base.tasks import Workers
+from store_io.base.wording import count_text
 from store_io.messages.choice.by_queues import entries_led_out
 from store_io.messages.lost.segment_loss import NONE_SPARED
 from store_io.messages.lost.sendable import sendable_messages

@@ -21,14 +21,14 @@ from jobs.cli.start_options import asked_start
 from jobs.cli.stores import StoreArgument, named_stores
 from jobs.repair.disk_of_target import on_its_disk
 from jobs.repair.repair_request import donor_of, target_of
-from jobs.report.texts.text import bytes_text, printable
+from jobs.report.texts.text import printable
 from jobs.runtime.output import OutputFolder
 from schemas.first_day import StartMoment
 from schemas.rows import NAMED
 from store_io.audit.compared.compared_audit import Detected, detect_release
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
-from store_io.base.wording import names_text
+from store_io.base.wording import bytes_text, names_text
 from store_io.model.premises import assumed_sentence
 from store_io.repair.repair_copy import needed_bytes
 from store_io.source.byte_source import StoreLocation

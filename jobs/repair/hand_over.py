@@ -17,7 +17,7 @@ from jobs.report.files.json_text import document_parts, row_line
 from jobs.report.files.result_files import plan_parts
 from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles, NewDisk, hand_over_html
 from jobs.report.texts.commands import command_line, repair_words, store_words
-from jobs.report.texts.text import minute_text, value_text
+from jobs.report.texts.text import value_text
 from jobs.runtime.output import OutputFailed, write_local
 from schemas.advice import Step
 from schemas.layouts.store_names import PAGE_SUFFIX, PLAN_SUFFIX, REPORT_SUFFIX, RESEND_SUFFIX, UNSAVED_SUFFIX
@@ -26,6 +26,7 @@ from schemas.repair import RepairProposal, UnsavedMessages
 from store_io.answer.day_steps import day_conditions, timers_passed_over
 from store_io.base.documents import document_of
 from store_io.base.java.java_properties import parse_properties
+from store_io.base.times import minute_text
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.read_settings import given_settings
 from store_io.broker.settings.unsafe_settings import unsafe_settings

@@ -17,7 +17,8 @@ from typing import Any, TextIO
 from pyspark.accumulators import AccumulatorParam
 
 from jobs.cli.terminal import clear_line
-from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from jobs.report.texts.text import printable, seconds_text
+from store_io.base.wording import bytes_text, count_text
 
 _INTERVAL_SECONDS = 0.2
 _JSON_SECONDS = 1.0

@@ -23,6 +23,16 @@ def count_text(number: int, noun: str = "", plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def bytes_text(size: int) -> str:
+    """Return a size in the unit that suits it, decimal: 812 B, 1.61 GB."""
+    value = float(size)
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if abs(value) < 999.5 or unit == "TB":
+            break
+        value /= 1000
+    return f"{size:,} B" if unit == "B" else f"{value:.3g} {unit}" if abs(value) < 999.5 else f"{value:,.0f} {unit}"
+
+
 def clause(sentence: str) -> str:
     """Return a catalogue sentence as a part of a longer one, without its full stop and first capital.
 

@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 
 from jobs.report.texts.run_words import exit_meaning
 from jobs.report.texts.safety_text import SHORT
-from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from jobs.report.texts.text import printable, seconds_text
 from schemas.advice import exit_code_of
 from schemas.rows import NAMED
 from store_io.base.exit_codes import CONSISTENT, SEVERITIES, rank
+from store_io.base.wording import bytes_text, count_text
 from store_io.outcome.safety import Safety, is_unsafe
 
 ROWS = 500  # a summary page has its limits

@@ -33,12 +33,12 @@ from jobs.report.texts.repair_text import (
     unserved_text,
 )
 from jobs.report.texts.step_words import step_text
-from jobs.report.texts.text import count_text, printable
+from jobs.report.texts.text import printable
 from schemas.answer import StepName
 from schemas.finding_codes import CATALOGUE
 from schemas.layouts.store_names import BRIDGE_TOPIC
 from schemas.repair import ConfigFile, RepairReport, UnsavedMessages
-from store_io.base.wording import clause, seen
+from store_io.base.wording import clause, count_text, seen
 from store_io.broker.settings.config_rules import TOPICS
 from store_io.first_day.cleaning_rules import HOUR_MS, CleaningRules
 from store_io.repair.repair_plan import SALVAGE

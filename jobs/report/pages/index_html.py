@@ -14,12 +14,12 @@ from jobs.report.texts.comparison_words import choice_words
 from jobs.report.texts.next_steps import first_name
 from jobs.report.texts.run_words import assumed_words, exit_words, note_kinds, title_of
 from jobs.report.texts.safety_text import Judgement
-from jobs.report.texts.text import span_text
 from schemas.answer import Answer
 from schemas.outcome import Outcome
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import of_run
+from store_io.base.times import span_text
 from store_io.outcome.safety import Safety, lacks_of, timers_lost
 
 

@@ -24,10 +24,12 @@ from markupsafe import Markup, escape
 from jobs.report.texts.finding_words import all_codes
 from jobs.report.texts.history_text import when_text
 from jobs.report.texts.safety_text import SHAPE_OF
-from jobs.report.texts.text import bytes_text, count_text, name_text, printable, seconds_text, span_text
+from jobs.report.texts.text import name_text, printable, seconds_text
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 from store_io.base.compiled.code_files import FOLDER, trusted
 from store_io.base.exit_codes import GAP_CODES, LOST
+from store_io.base.times import span_text
+from store_io.base.wording import bytes_text, count_text
 
 View = dict[str, object]
 """What a template shows, by the names that it uses."""

@@ -30,11 +30,11 @@ from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.run_words import exit_words, note_kinds, title_of
 from jobs.report.texts.safety_text import SHAPE_OF, held, judge, verdict_alone, why_it_ends
 from jobs.report.texts.step_words import deleted_files
-from jobs.report.texts.text import count_text
 from schemas.outcome import Outcome
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import SEVERITIES
+from store_io.base.wording import count_text
 from store_io.checks.missing_messages import missing_text
 from store_io.outcome.safety import Safety, is_emptied, lacks_of, timers_lost
 

@@ -23,12 +23,13 @@ from jobs.report.texts.comparison_words import (
 )
 from jobs.report.texts.finding_words import finding_groups
 from jobs.report.texts.step_words import VERBS, numbers_text
-from jobs.report.texts.text import count_text, not_read_texts, value_text
+from jobs.report.texts.text import not_read_texts, value_text
 from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.rows import DEFAULT, Comparison, PlanStep, Row
 from schemas.start_effect import QueueLost
 from store_io.base.times import iso_time
+from store_io.base.wording import count_text
 from store_io.repair.proposals import proposals
 
 MAX_COMMANDS = 5

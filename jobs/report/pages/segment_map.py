@@ -15,10 +15,11 @@ from markupsafe import Markup
 
 from jobs.report.pages.page import View
 from jobs.report.texts.safety_text import lower
-from jobs.report.texts.text import bytes_text, count_text, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.outcome import Outcome
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent
+from store_io.base.times import span_text
+from store_io.base.wording import bytes_text, count_text
 from store_io.outcome.segments_read import SegmentRead, segments_read
 
 CELLS = 240  # of a bar

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.report.pages.page import View
-from jobs.report.texts.text import span_text, time_text
 from schemas.outcome import Outcome
 from schemas.rows import Checkpoint
+from store_io.base.times import second_text, span_text
 from store_io.outcome.segments_read import segments_read
 
 
@@ -116,7 +116,7 @@ def _offset_line(mark: Mark, log: Mark) -> Line:
 def _time_line(mark: Mark, log: Mark) -> Line:
     if mark.first > 0 and mark.last > 0:
         return _placed(mark, span_text(mark.first, mark.last), log)
-    first, last = ("not set" if ms <= 0 else time_text(ms) for ms in (mark.first, mark.last))
+    first, last = ("not set" if ms <= 0 else second_text(ms) for ms in (mark.first, mark.last))
     if mark.first <= 0 and mark.last <= 0:
         return Line(mark.words, first if mark.first == mark.last else f"{first} to {last}", mark.style)
     return _placed(mark, f"{first} to {last}", log)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from jobs.report.files.json_text import document
-from jobs.report.texts.text import count_text, printable
+from jobs.report.texts.text import printable
 from schemas.rows import Row
 from store_io.base.exit_codes import CONSISTENT
+from store_io.base.wording import count_text
 from store_io.first_day.after_start import MOST_NAMED, AfterStart, Difference, Differs
 
 _SHOWN = 20  # segments, topics

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from jobs.installation import ENTRY
 from jobs.report.texts.safety_text import judge
-from jobs.report.texts.text import count_text, name_text, printable
+from jobs.report.texts.text import name_text, printable
 from schemas.advice import Advice, Lack, NotWhole, Step
 from schemas.finding_codes import CATALOGUE, Code, Part
 from schemas.layouts.store_names import COMMITLOG
@@ -24,6 +24,7 @@ from schemas.rows import DEFAULT, NAMED, Finding
 from store_io.answer.repairs import acts, going, in_place_of_repair, more_than_a_start
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.paths import is_hdfs, is_s3, is_uri
+from store_io.base.wording import count_text
 from store_io.outcome.safety import Safety
 from store_io.repair.proposals import FIX_CONFIG, FIX_OFFSETS, LATE_TIMERS, MOST_RISK, WITH_EARLIER
 from store_io.wording import not_whole

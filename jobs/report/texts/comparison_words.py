@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.report.texts.text import bytes_text, count_text, printable
+from jobs.report.texts.text import printable
 from schemas.outcome import Outcome
 from schemas.replicas import LOGS_APART, Group, Pair, Rejoining, Relation, TableAhead
 from schemas.rows import NOTED, TAKEN, Comparison, Start
-from store_io.base.wording import names_text, seen
+from store_io.base.wording import bytes_text, count_text, names_text, seen
 from store_io.broker.releases import KNOWN_RELEASES, known_release, parse_known
 from store_io.outcome.safety import never_joins
 from store_io.wording.refusals import refusal_sentence

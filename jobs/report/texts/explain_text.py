@@ -11,10 +11,12 @@ from dataclasses import asdict
 
 from jobs.cli.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
 from jobs.report.texts.safety_text import lower
-from jobs.report.texts.text import count_text, name_text, printable, time_text
+from jobs.report.texts.text import name_text, printable
 from schemas.finding_codes import STOP_REASONS
 from store_io.audit.healing.changes import Change, Healing
 from store_io.audit.healing.judgement import risk_text
+from store_io.base.times import second_text
+from store_io.base.wording import count_text
 from store_io.messages.explain.explain_place import AROUND_ROW, Explanation, Neighbour
 from store_io.messages.explain.explain_pointers import Pointer
 from store_io.messages.explain.explain_record import Field
@@ -101,7 +103,7 @@ def _change_text(change: Change) -> str:
 
 
 def _neighbour(n: Neighbour) -> str:
-    when = time_text(n.store_time)
+    when = second_text(n.store_time)
     return (
         f"message at {n.phy_offset:,}, {count_text(n.size, 'byte')}: {name_text(n.topic, 60)}, queue {n.queue_id},"
         f" offset {n.queue_offset:,}, {when}"

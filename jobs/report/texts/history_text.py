@@ -10,9 +10,10 @@ from jobs.cli.terminal import BOLD, CODE_COLOUR, GREEN, RED, YELLOW, Paint, code
 from jobs.report import past_views as views  # fmt: skip
 from jobs.report.texts.run_words import store_title, would_be_lost
 from jobs.report.texts.safety_text import SHORT
-from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from jobs.report.texts.text import printable, seconds_text
 from jobs.report.values_as_rows import time_of
 from store_io.base.exit_codes import GAP_CODES, severity_rank
+from store_io.base.wording import bytes_text, count_text
 
 _NAME = 40
 _TREND = 8  # codes of a store's line

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from jobs.report.texts.commands import copied_again, copy_of_config, effect_clauses, not_shown, only_here, repair_commands
 from jobs.report.texts.master_commands import master_command
-from jobs.report.texts.text import count_text
 from schemas.advice import Advice, NotWhole, Step
 from schemas.answer import AnswerStep, GivesUp, StepName
 from schemas.finding_codes import Code
 from schemas.outcome import Outcome
 from store_io.answer.repairs import more_than_a_start
 from store_io.answer.steps import steps_of
-from store_io.base.wording import names_text
+from store_io.base.wording import count_text, names_text
 from store_io.outcome.safety import counted
 from store_io.repair.proposals import recommended
 from store_io.wording.steps import advice_text

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.cli.terminal import BOLD, PLAIN, YELLOW
 from jobs.report.files.json_text import row_line
-from jobs.report.texts.text import count_text, name_text, printable
+from jobs.report.texts.text import name_text, printable
 from schemas.rows import Row
+from store_io.base.wording import count_text
 from store_io.messages.lost.segment_loss import UNSURE
 from store_io.messages.question import ByKeys, ByTimes, Narrowing
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.report.texts.step_words import step_text
-from jobs.report.texts.text import bytes_text, count_text, printable, time_text
+from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE
 from schemas.layouts.store_names import COMMITLOG
 from schemas.repair import (
@@ -38,7 +38,8 @@ from schemas.repair import (
 from schemas.rows import FROM_LOG, FROM_VERSION
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.documents import document_of
-from store_io.base.wording import clause, seen
+from store_io.base.times import second_text
+from store_io.base.wording import bytes_text, clause, count_text, seen
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.repair.repair_plan import RepairPlan
 
@@ -207,7 +208,7 @@ def bridge_text(bridge: Bridge) -> str:
     size = count_text(bridge.end - bridge.start, "damaged byte")
     if bridge.kind == "property":
         return f"Lengthened a record by {size} after it, as a property without a value, which no client sees ({_range(bridge)})."
-    time = f", {time_text(bridge.store_time)} UTC" if bridge.store_time is not None else ""
+    time = f", {second_text(bridge.store_time)} UTC" if bridge.store_time is not None else ""
     return f"Wrote a bridge, a placeholder record, over {size} ({_range(bridge)}{time})."
 
 
@@ -305,7 +306,7 @@ def config_text(file: ConfigFile, written: bool) -> str:
 
 def _form_time(form: ConfigFile | FormLeft) -> str:
     """Return when a form of a table was written, by what the copy says."""
-    return f"{'of' if form.time_from == FROM_VERSION else 'last changed'} {time_text(form.time_ms or 0)} UTC"
+    return f"{'of' if form.time_from == FROM_VERSION else 'last changed'} {second_text(form.time_ms or 0)} UTC"
 
 
 def emptied_text(file: ConfigFile) -> str:

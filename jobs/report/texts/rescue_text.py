@@ -10,12 +10,13 @@ from jobs.report.texts.commands import effect_clauses
 from jobs.report.texts.comparison_words import config_words, lack_words, least_text, lost_text, pair_words
 from jobs.report.texts.next_steps import ShownStep
 from jobs.report.texts.safety_text import judge
-from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from jobs.report.texts.text import printable, seconds_text
 from schemas.answer import StepName
 from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.replicas import NO_GROUP, Group
 from store_io.answer.answers import answer_of
+from store_io.base.wording import bytes_text, count_text
 from store_io.outcome.safety import as_master, setting_that_cuts, timers_lost
 from store_io.repair.proposals import proposals, recommended
 from store_io.repair.repair_plan import SALVAGE

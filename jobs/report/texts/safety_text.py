@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from jobs.report.texts.text import bytes_text, count_text, minute_text, printable, span_text
+from jobs.report.texts.text import printable
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.losses import ALL_READ
@@ -16,7 +16,8 @@ from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE
 from schemas.start_effect import Started
 from store_io.answer.day_steps import segments_that_go, timers_passed_over
 from store_io.base.exit_codes import rank
-from store_io.base.wording import clause, names_text
+from store_io.base.times import minute_text, span_text
+from store_io.base.wording import bytes_text, clause, count_text, names_text
 from store_io.checks.missing_messages import missing_text
 from store_io.checks.repaired_store import repair_note
 from store_io.outcome.safety import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jobs.report.texts.text import count_text
 from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from schemas.outcome import Outcome
 from schemas.repair import RepairStep
 from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN
+from store_io.base.wording import count_text
 from store_io.outcome.segments_read import SegmentRead, segments_read
 
 VERBS = {

@@ -37,7 +37,7 @@ from jobs.report.texts.run_words import (
 )
 from jobs.report.texts.safety_text import held, judge, lower, most_dangerous_first, timer_words, verdict_alone, why_it_ends
 from jobs.report.texts.step_words import deleted_files
-from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
+from jobs.report.texts.text import name_text, not_read_texts, printable, seconds_text
 from schemas.answer import Answer, StepName
 from schemas.finding_codes import Code
 from schemas.outcome import Outcome
@@ -46,7 +46,8 @@ from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN
 from schemas.start_effect import StartEffect
 from store_io.answer.answers import answer_of
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
-from store_io.base.wording import names_text
+from store_io.base.times import span_text
+from store_io.base.wording import bytes_text, count_text, names_text
 from store_io.checks.missing_messages import missing_text
 from store_io.outcome.safety import (
     Safety,

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from store_io.base.wording import count_text as count_text
-from store_io.base.wording import seen
+from store_io.base.wording import bytes_text, count_text, seen
 
 if TYPE_CHECKING:  # jobs.entry needs this module before there is an environment
     from schemas.outcome import Outcome
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_MS = 253_402_300_799_999  # the end of the year 9999
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 # Letters, marks and symbols that are shown as nothing: those of Default_Ignorable_Code_Point (Unicode,
 # DerivedCoreProperties.txt) whose category does not say so, and blanks by their names.
@@ -62,16 +58,6 @@ def value_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def bytes_text(size: int) -> str:
-    """Return a size in the unit that suits it, decimal: 812 B, 1.61 GB."""
-    value = float(size)
-    for unit in ("B", "KB", "MB", "GB", "TB"):
-        if abs(value) < 999.5 or unit == "TB":
-            break
-        value /= 1000
-    return f"{size:,} B" if unit == "B" else f"{value:.3g} {unit}" if abs(value) < 999.5 else f"{value:,.0f} {unit}"
-
-
 def seconds_text(seconds: float) -> str:
     """Return seconds as 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 9.95:
@@ -82,31 +68,6 @@ def seconds_text(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def time_text(ms: int) -> str:
-    """Return a store time in UTC to the second; the bare number if it is outside of the calendar."""
-    if not 0 < ms <= _LAST_MS:
-        return f"{ms} ms"
-    return (_EPOCH + timedelta(milliseconds=ms)).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def minute_text(ms: int) -> str:
-    """Return a time to the minute, with its zone."""
-    return f"{time_text(ms)[:16]} UTC"
-
-
-def span_text(first_ms: int, last_ms: int) -> str:
-    """Return a time window; the day appears once if it is the same. A store time of 0, which is damage, is no begin of it."""
-    if first_ms <= 0 < last_ms <= _LAST_MS:
-        return f"times up to {time_text(last_ms)} UTC (the earliest is {first_ms:,}, which no broker writes)"
-    first, last = time_text(first_ms), time_text(last_ms)
-    unit = "" if last.endswith("ms") else " UTC"
-    if first == last:
-        return f"{first}{unit}"
-    if first[:11] == last[:11] and unit:
-        last = last[11:]
-    return f"{first} to {last}{unit}"
 
 
 def not_read_texts(outcome: Outcome) -> list[str]:

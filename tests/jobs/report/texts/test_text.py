@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.report.pages.page import name_of
-from jobs.report.texts.text import bytes_text, count_text, name_text, printable, seconds_text, span_text, time_text
+from jobs.report.texts.text import name_text, printable, seconds_text
+from store_io.base.times import second_text, span_text
+from store_io.base.wording import bytes_text, count_text
 from tests.support.handmade import samples
 
 
@@ -55,8 +57,8 @@ def test_values_as_people_read_them() -> None:
     ]  # fmt: skip
     assert [count_text(n, "loss", "losses") for n in (0, 1, 1234)] == ["0 losses", "1 loss", "1,234 losses"]
     assert [seconds_text(s) for s in (0.04, 9.96, 61.2, 7500)] == ["0.0 s", "10 s", "1 min 1 s", "2 h 5 min"]
-    assert time_text(samples.START_MS) == "2026-11-20 21:20:30"
-    assert [time_text(ms) for ms in (0, -5, 1 << 62)] == ["0 ms", "-5 ms", "4611686018427387904 ms"]
+    assert second_text(samples.START_MS) == "2026-11-20 21:20:30"
+    assert [second_text(ms) for ms in (0, -5, 1 << 62)] == ["0 ms", "-5 ms", "4611686018427387904 ms"]
     assert span_text(samples.START_MS, samples.START_MS + 1000) == "2026-11-20 21:20:30 to 21:20:31 UTC"
 
 
