@@ -33,6 +33,7 @@ from jobs.installation import command_words
 from jobs.runtime import setup as environment
 from jobs.tasks.runner import spare_the_collector
 from schemas.tables import DATASETS
+from store_io.answer.judgement import verdict_text
 from store_io.audit.audit_store import StoreAudit, run_local
 from store_io.base.crc import checksum
 from store_io.base.tasks import run_task
@@ -158,7 +159,7 @@ def measure_kind(root: Path, kind: str, settings: str, rounds: int) -> KindTimes
     request = AuditRequest(root.name, StoreLocation(str(root)), RELEASE, settings)
     source, outcome = open_source(request.location), run_local(request)
     if outcome.exit_code or outcome.found.findings:
-        raise BenchFailed(f"{root}: a sound store is not found sound: {outcome.verdict}")
+        raise BenchFailed(f"{root}: a sound store is not found sound: {verdict_text(outcome)}")
     spare_the_collector()
     paths = [row["file"] for row in outcome.rows.segments]
     best: dict[tuple[int, str], float] = {}
@@ -237,7 +238,7 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     problems += audit.write_tables(started, info, outcomes, wanted)
     written = time.perf_counter()
     if problems or any(outcome.exit_code for outcome in outcomes):
-        raise BenchFailed(f"a sound store is not found sound: {said_once(problems) or outcomes[0].verdict}")
+        raise BenchFailed(f"a sound store is not found sound: {said_once(problems) or verdict_text(outcomes[0])}")
     return audited - began, written - audited
 
 

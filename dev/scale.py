@@ -19,6 +19,7 @@ from dev.sample_store import RELEASE, SampleStore
 from dev.this_machine import peak_bytes, reset_peak
 from jobs import RULES_VERSION, VERSION
 from schemas.outcome import Outcome
+from store_io.answer.judgement import verdict_text
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.model.audit_request import AuditRequest
 
@@ -139,7 +140,7 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
     driver, at = time.process_time() - processor, time.process_time()
     problems += audit.write_tables(started, info, outcomes, None)
     wrong = [
-        outcome.verdict
+        verdict_text(outcome)
         for outcome in outcomes
         if bool(outcome.exit_code) != bool(asked.wrong_every or asked.lost) or not outcome.complete
     ]

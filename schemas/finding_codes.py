@@ -234,7 +234,7 @@ class FindingCode:
     one.
     unread: it is about a file that was not opened.
     raised_step: for a note, the next step of a finding that is above a note.
-    named: as a note it changes what a reader does, so the verdict says its message.
+    named: as a note it changes what a reader does, so a reason of the answer says its message.
     wrong_size_of: kinds of files whose wrong size in a broker.conf causes it.
     shows_missing: above a note it shows that messages existed, and not how many.
     """

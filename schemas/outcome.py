@@ -65,7 +65,7 @@ class Differences:
 class Covered:
     """How much of the copy the audit looked at.
 
-    level: "full" or "quick". not_judged: files that a start reads and no check judges: a verdict names them.
+    level: "full" or "quick". not_judged: files that a start reads and no check judges: a reason of the answer names them.
     """
 
     level: str = "full"
@@ -143,7 +143,6 @@ class Outcome:
     key: what the tables call its store in every run; "": by its name.
     gaps: why the audit is not complete, each cause's in the order in which they turned out. incomplete: sentences about them, but
     for gaps that are only noted.
-    verdict: one sentence. verdict_head: the premises with which it begins; pages show these before it.
     effect: what a start of the release does; None if that is not known.
     repairs: by each policy, the plan's section `repair`; (): none is needed, or not enough is known; None: nobody asked.
     no_repair: what to do instead, if no repair is written for its kind of store.
@@ -160,9 +159,7 @@ class Outcome:
     release: str
     exit_code: int
     incomplete: Sequence[str] = ()
-    verdict: str = ""
     gaps: Sequence[Gap] = ()
-    verdict_head: str = ""
     key: str = ""
     replica_group: str = ""
     effect: StartEffect | None = None

@@ -180,7 +180,7 @@ RUNS = Table(
         "Segments that were not read again because they are as a run before has verified them.",
         of="unread.reused_segments",
     ),
-    Column("verdict", "string", "The result in one sentence.", of="outcome.verdict"),
+    Column("verdict", "string", "The headline of the answer, and its reasons."),
     Column(
         "safety",
         "string",

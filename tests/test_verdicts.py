@@ -21,12 +21,12 @@ from jobs.report.texts.commands import repair_commands, repair_withheld, store_w
 from jobs.report.texts.finding_words import all_codes
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.run_words import exit_words
-from jobs.report.texts.safety_text import judge
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Step
 from schemas.answer import StepName
 from schemas.outcome import Outcome
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE
+from store_io.answer.judgement import judge, verdict_text
 from store_io.audit.audit_store import run_local
 from store_io.broker.releases import NEWEST_RELEASE
 from store_io.model.audit_request import AuditRequest
@@ -65,7 +65,7 @@ def test_code_0_or_10_promises_a_start_that_loses_nothing(
             if release == case.release:
                 holds_what_was_served(done, case)
         if outcome.exit_code in (0, 10):
-            assert broker["starts"] and not broker["lost"]["messages"], (release, outcome.verdict)
+            assert broker["starts"] and not broker["lost"]["messages"], (release, verdict_text(outcome))
         if broker is not None and not broker["starts"]:
             assert outcome.exit_code == 20 and judge(outcome).kind == Safety.REFUSES
             assert exit_words(20, [outcome]) == "no start"
@@ -115,8 +115,7 @@ def test_an_inferred_mode_is_part_of_the_answer(tmp_path: Path) -> None:
     (root / "epochFileCheckpoint").write_text("1\n0\n1-0\n")
     for conf, inferred in ((None, True), (case.broker_conf, False)):
         outcome = audit(root, case.release, conf).outcome
-        assert ("because of epochFileCheckpoint" in outcome.verdict) == inferred
-        assert ("enableControllerMode = true" in outcome.verdict) == inferred
+        assert ("epochFileCheckpoint is there" in verdict_text(outcome)) == inferred
         assert ("runs in controller mode" in judge(outcome).headline) == inferred
 
 
@@ -134,13 +133,15 @@ def test_an_assumed_release_is_told_first_and_no_repair_is_shown(tmp_path: Path)
     release, settings = outcome.assumed.premises
     assert f"RocketMQ {NEWEST_RELEASE}, the newest known, is assumed. This copy was written by 5.1.0 to 5.3.4" in release.sentence
     assert "mappedFileSizeCommitLog = 131072" in settings.sentence and settings.kind == ASSUMED
-    wrote = f"by its files RocketMQ 5.1.0 to 5.3.4 wrote it, and this verdict is for {NEWEST_RELEASE}"
-    assert judge(outcome).headline == f"Not known whether this copy is safe to start: {wrote}" and "is assumed" in outcome.verdict
+    wrote = f"by its files RocketMQ 5.1.0 to 5.3.4 wrote it, and this answer is for {NEWEST_RELEASE}"
+    assert judge(outcome).headline == f"Not known whether this copy is safe to start: {wrote}" and "is assumed" in verdict_text(
+        outcome
+    )
     assert audit_plan(outcome)["release_from"] == DEFAULT and any(s["action"] != "keep" for s in audit_plan(outcome)["steps"])
     words = store_words(StoreArgument("s", outcome.location_text, NEWEST_RELEASE, release_from=DEFAULT))
     summary = summary_text(samples.RUN, [outcome], "/out", words=words)
     lines = [line.split()[0] for line in summary.splitlines() if line[2:3].strip()]
-    assert lines.index("Assumed") < lines.index("Verdict")
+    assert lines.index("Assumed") < lines.index("Why")
     page = "".join(report_html(outcome, PageContext(samples.RUN, words, "/out/s/plan.json")))
     assert page.index('id="premises"') < page.index('id="answer"')
     index = "".join(index_html(samples.RUN, [outcome, samples.clean()]))
@@ -162,14 +163,14 @@ def test_a_release_that_is_not_known_is_assumed_to_do_as_the_known_one_below(tmp
     outcome = run_local(request)
     (premise,) = outcome.assumed.premises
     assert premise.sentence.startswith("RocketMQ 5.3.9 is not known: the rules of 5.3.4, the newest known release below it")
-    assert "(5.3.9 is not known: this one is assumed)" in outcome.verdict
+    assert "RocketMQ 5.3.9 is not known: the rules of 5.3.4" in verdict_text(outcome)
     assert audit_plan(outcome)["release_from"] == "5.3.9"
     assert audit_plan(outcome)["broker"] == audit_plan(run_local(replace(request, release_from=NAMED)))["broker"]
     words = words_of(outcome)
     assert words[-1] == "5.3.9"
     summary = summary_text(samples.RUN, [outcome], "/out", words=words)
     lines = [line.split()[0] for line in summary.splitlines() if line[2:3].strip()]
-    assert lines.index("Assumed") < lines.index("Verdict")
+    assert lines.index("Assumed") < lines.index("Why")
     page = "".join(report_html(outcome, PageContext(samples.RUN, words, "/out/s/plan.json")))
     for text in (summary, page):
         assert "spark-submit.sh repair" not in text and "Name a known release with --release" in text
@@ -190,7 +191,7 @@ def test_without_a_broker_conf_nothing_is_safe_but_under_the_defaults(tmp_path: 
     assert judgement.headline.endswith(", if its broker.conf keeps RocketMQ's defaults, which is assumed")
     summary = " ".join(summary_text(samples.RUN, [outcome], "/out").split())
     assert "forceVerifyPropCRC" in summary and "name its broker.conf with --broker-conf and audit again" in summary
-    assert "(no broker.conf was named: RocketMQ's defaults are assumed)" in outcome.verdict
+    assert "RocketMQ's defaults for all" in verdict_text(outcome)
     fleet = [outcome, samples.clean()]
     told = "or 1 of 2 stores no broker.conf was named: RocketMQ's defaults are assumed"
     for text in (summary_text(samples.RUN, fleet, "/out"), "".join(index_html(samples.RUN, fleet)).replace("&#39;", "'")):
@@ -213,7 +214,7 @@ def test_a_release_older_than_the_one_that_wrote_the_copy_is_doubted(tmp_path: P
     (case,) = cases("g11-")
     outcome = audit(case.unpack(tmp_path), "4.9.8", case.broker_conf).outcome
     assert [p.kind for p in outcome.assumed.premises] == [DOUBT]
-    assert outcome.verdict.startswith("RocketMQ 4.9.8 was named, but a broker of 5.1.0 or newer wrote this copy")
+    assert verdict_text(outcome).startswith("RocketMQ 4.9.8 was named, but a broker of 5.1.0 or newer wrote this copy")
     assert judge(outcome).headline.endswith(", by what was named, which does not fit this copy")
     assert not repair_commands(outcome, words_of(outcome), "/p") and "no repair command" in repair_withheld(outcome)
 
@@ -242,9 +243,9 @@ def test_a_broker_conf_that_does_not_fit_is_told_first(change: tuple[str, str], 
     assert change[0] in case.broker_conf
     outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf.replace(*change)).outcome
     assert outcome.assumed.premises[0].kind == DOUBT and said in outcome.assumed.premises[0].sentence
-    assert outcome.verdict.startswith(outcome.assumed.premises[0].sentence)
+    assert verdict_text(outcome).startswith(outcome.assumed.premises[0].sentence)
     shown = " ".join(summary_text(samples.RUN, [outcome], "/out").split())
-    assert shown.count(said) == 1 and "Verdict With what was named: RocketMQ 5.3.3 would" in shown
+    assert shown.count(said) == 1 and "by what was named, which does not fit this copy" in shown
     assert said in summary_text(samples.RUN, [outcome, samples.clean()], "/out")
     (told,) = (f for f in outcome.found.findings if f.code == "setting_mismatch")
     assert (outcome.found.findings[0].severity != NOTE or told) and told.severity == NOTE

@@ -34,10 +34,9 @@ def write_stopped(asked: AuditOptions, sentence: str, started_at: datetime, seco
     Raises OutputFailed.
     """
     info = RunInfo(asked.run_id, VERSION, RULES_VERSION, started_at, seconds, problems=(sentence,))
-    verdict = f"Was not audited: {sentence}"
     stopped = Gap(Cause.STOPPED, values=(sentence,))
     gaps = [Gap(Cause.WRONG_ARGUMENTS, values=(s.problem,)) if s.problem else stopped for s in asked.stores]
-    outcomes = [not_audited(store, gap, verdict) for store, gap in zip(asked.stores, gaps, strict=True)]
+    outcomes = [not_audited(store, gap) for store, gap in zip(asked.stores, gaps, strict=True)]
     text = result_json(info, outcomes)
     OutputFolder(asked.out).write(RESULT, text)
     return dict(json.loads(text))
@@ -128,19 +127,14 @@ def read_result(folder: str, run_id: str) -> dict[str, Any] | None:
     return result if isinstance(result, dict) and result.get("run_id") == run_id else None
 
 
-def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> Outcome:
-    """Return an outcome with code 3 and the sentence as its reason.
-
-    verdict: given if the audit itself did not fail.
-    """
-    sentence = gap_text(gap)
+def not_audited(store: StoreArgument, gap: Gap) -> Outcome:
+    """Return an outcome with code 3 and the sentence as its reason."""
     return Outcome(
         store.name,
         store.path,
         store.release,
         gap.exit_code,
-        [sentence],
-        verdict or f"Could not be audited: {sentence}",
+        [gap_text(gap)],
         [gap],
         key=store.key,
         replica_group=store.replica_group or "",

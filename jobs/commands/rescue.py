@@ -43,7 +43,6 @@ from jobs.report.texts.rescue_text import (
     ways_text,
     withheld_text,
 )
-from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import printable
 from jobs.runtime import interrupts
 from jobs.runtime.faults import say
@@ -55,6 +54,7 @@ from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.rows import DOUBT, NAMED
 from store_io.answer.answers import answer_of
+from store_io.answer.judgement import judge
 from store_io.answer.repairs import none_goes
 from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import StoreAudit, run_rounds

@@ -45,6 +45,7 @@ from schemas.tables import (
     Column,
 )
 from store_io.answer.answers import answer_of
+from store_io.answer.judgement import verdict_text
 from store_io.answer.steps import steps_of
 from store_io.base.exit_codes import rank
 from store_io.base.packed import in_parts, weight_of_row
@@ -264,6 +265,7 @@ class _StoreRun:
         self.effect, self.started = outcome.effect, outcome.started
         self.refusal = None if outcome.refusal is None else str(refusal_sentence(outcome.refusal))
         self.outcome_rank, self.safety = rank(outcome.exit_code), decide(outcome).safety
+        self.verdict = verdict_text(outcome)
         self.answer, self.steps = answer_of(outcome), [str(step.name) for step in steps_of(outcome)]
         self.day = _of_day(outcome.first_day) if outcome.first_day is not None else None
         self.replica_group, self.out = outcome.replica_group or None, run.out or None

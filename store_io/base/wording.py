@@ -43,6 +43,13 @@ def clause(sentence: str) -> str:
     return text if first == "Ext" or first[1:] != first[1:].lower() else text[:1].lower() + text[1:]
 
 
+def as_sentence(clause: str) -> str:
+    """Return a clause as a sentence: with a full stop, and a capital unless it begins with a file or a number."""
+    first, _, _ = clause.partition(" ")
+    text = clause.rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}." if first.rstrip(",:;").isalpha() else f"{text}."
+
+
 def seen(name: str) -> str:
     """Return the name; in quotes if it is empty, or begins or ends with a space, which nobody would see."""
     return name if name and name == name.strip(" ") else f'"{name}"'

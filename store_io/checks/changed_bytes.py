@@ -15,9 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas.finding_codes import Code
-from schemas.outcome import Outcome
 from schemas.rows import EXTENT_DAMAGED, Finding, SegmentSummary
-from store_io.base.wording import count_text
 from store_io.model.evidence import Evidence
 
 
@@ -113,13 +111,6 @@ def changed_findings(evidence: Evidence, first: Mapping[str, FirstRead]) -> list
         for segment in evidence.segments
         if not segment.problem and segment.digest and (before := first.get(segment.path)) and before.digest != segment.digest
     ]
-
-
-def verdict_addition(outcome: Outcome) -> str:
-    """Return the end of the verdict on a copy with changed segments; "" for any other."""
-    found = [f for f in outcome.found.findings if f.code == Code.SEGMENT_CHANGED]
-    more = f", nor those of {count_text(len(found) - 1, 'other segment')}" if len(found) > 1 else ""
-    return f"; {found[0].file}: its {found[0].message}{more}" if found else ""
 
 
 def _begins_alike(now: SegmentSummary, before: SeenSegment | None) -> bool:

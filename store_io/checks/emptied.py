@@ -24,9 +24,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from schemas.advice import Advice, Step
-from schemas.finding_codes import CATALOGUE, Code
+from schemas.finding_codes import Code
 from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, TIMER_LOG
-from schemas.outcome import Outcome
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, Finding, FurthestRun, SegmentSummary, StoreFile
 from schemas.severity_cases import Case, severity_in
 from store_io.base.wording import count_text
@@ -157,31 +156,6 @@ def _is_another_folder(evidence: Evidence, furthest: FurthestRun) -> bool:
     """
     foreign = bool(evidence.copy.no_store) and is_foreign(evidence.copy.listing)
     return foreign and furthest.location != evidence.request.location.root
-
-
-def verdict(outcome: Outcome) -> str:
-    """Return the verdict of a copy without a message, one sentence; empty for any other."""
-    found = {
-        f.code: f
-        for f in outcome.found.findings
-        if f.code in (Code.COMMITLOG_EMPTY, Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
-    }
-    shrunk = found.get(Code.COMMITLOG_SHRUNK)
-    if Code.COMMITLOG_EMPTIED in found:
-        before = f"; {_seen(outcome.whole.furthest)}" if shrunk is not None and outcome.whole.furthest is not None else ""
-        return f"Nothing to lose is left here: {found[Code.COMMITLOG_EMPTIED].message}{before}"
-    if Code.COMMITLOG_EMPTY not in found:
-        return ""
-    if shrunk is not None:
-        return f"Nothing to lose is left here: {shrunk.message}"
-    starts = f"; RocketMQ {outcome.release} would start on it" if outcome.started is not None else ""
-    return f"{CATALOGUE[Code.COMMITLOG_EMPTY].meaning.rstrip('.')}{starts}"
-
-
-def verdict_addition(outcome: Outcome) -> str:
-    """Return the end of the verdict on a copy that has shrunk and still holds messages."""
-    shrunk = next((f for f in outcome.found.findings if f.code == Code.COMMITLOG_SHRUNK and f.severity == LOSS), None)
-    return f"; {shrunk.message}" if shrunk is not None else ""
 
 
 def _seen(furthest: FurthestRun) -> str:

@@ -24,7 +24,7 @@ from schemas.repair import EmptiedTable, FindingKept, FindingsStay, HealedPlace,
 from schemas.rows import EXTENT_MESSAGE, NOTE, Finding, MappedFile, SegmentSummary
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
-from store_io.base.wording import count_text
+from store_io.base.wording import as_sentence, count_text
 from store_io.broker.message_verdict import VALID
 from store_io.broker.settings.config_rules import CONFIG_FILES, LMQ_OFFSETS
 from store_io.log.records.message_columns import RecordCheck
@@ -201,7 +201,7 @@ def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Lo
 def repair_note(outcome: Outcome) -> str:
     """Return a sentence on the messages that the repair of this store gave up; empty for any other store."""
     message = next((f.message for f in outcome.found.findings if f.code == Code.STORE_REPAIRED), "")
-    return f"{message[:1].upper()}{message[1:]}." if message else ""
+    return as_sentence(message) if message else ""
 
 
 def _same_log(evidence: Evidence, tail: LogTail) -> bool:

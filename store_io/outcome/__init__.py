@@ -6,7 +6,6 @@
 * `final_findings`: each finding with all that the catalogue says, in a stable order.
 * `release_leaves`: what a start leaves of each file, `steps` of plan.json.
 * `plan_writer`: the outcome as plan.json has it.
-* `verdict`: what matters most, in one sentence.
 * `plan_inputs`: every file that the plan depends on.
 * `audit_rows`: the audit as rows of the tables.
 * `segments_read`: rows of `segments` as values again, for those who say what is in them.

@@ -72,13 +72,6 @@ class AsMaster:
         messages = count_text(self.undecided, "message")
         return f"it and {self.diverged_from} differ in {messages}, and nothing shows which copy is right"
 
-    def verdict(self) -> str:
-        """Return the answer with its numbers and holders, a sentence without its full stop."""
-        if self.earlier:
-            return self._start_the_holder()
-        yet = " yet" if self.best or self.undecided else ""
-        return f"Do not start this copy as master{yet}: {self.clause()}"
-
     def clause(self) -> str:
         """Say what other copies hold that this one lacks."""
         if self.undecided:
@@ -464,12 +457,12 @@ def differs_from_log(outcome: Outcome) -> bool:
 
 
 def named_notes(outcome: Outcome) -> list[Finding]:
-    """Return the notes that leave the exit code as it is and that a reader must know. The verdict says their messages."""
+    """Return the notes that leave the exit code as it is and that a reader must know: reasons of the answer."""
     return [f for f in outcome.found.findings if f.severity == NOTE and f.code in CATALOGUE and CATALOGUE[f.code].named]
 
 
 def named_sentences(outcome: Outcome) -> list[str]:
-    """Return the verdict's clauses on these notes. For many of one code it is the first message, and how many more there are."""
+    """Return clauses on these notes. For many of one code it is the first message, and how many more there are."""
     found: dict[str, list[Finding]] = {}
     for note in named_notes(outcome):
         found.setdefault(note.code, []).append(note)

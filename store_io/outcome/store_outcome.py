@@ -39,7 +39,6 @@ from store_io.outcome.copy_whole import not_whole
 from store_io.outcome.final_findings import final_findings, no_repair
 from store_io.outcome.plan_inputs import plan_inputs
 from store_io.outcome.release_leaves import release_leaves
-from store_io.outcome.verdict import verdict_parts
 from store_io.wording.gaps import distinct, incomplete_texts
 
 
@@ -96,8 +95,7 @@ class Judgement:
 
 def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> Outcome:
     """Return the outcome of an audit that could not be made."""
-    out = _blank(request, gaps)
-    return replace(out, verdict=f"Could not be audited: {out.incomplete[0]}")
+    return _blank(request, gaps)
 
 
 def store_outcome(evidence: Evidence, judged: Judgement) -> Outcome:
@@ -126,9 +124,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> Outcome:
     for kind in KINDS:
         out = kind.add_to_outcome(evidence, out)
     whole = replace(out.whole, signs=not_whole(evidence, out), furthest=judged.furthest, unclean=copy.unclean)
-    out = replace(out, whole=whole)
-    head, verdict = verdict_parts(out)
-    return replace(out, verdict_head=head, verdict=head + verdict)
+    return replace(out, whole=whole)
 
 
 def _of_the_day(day: FirstDay | None) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from jobs.commands import audit
 from jobs.installation import SPEAKER
 from jobs.runtime import setup as environment
 from schemas.outcome import Outcome
+from store_io.answer.judgement import verdict_text
 from store_io.base.errors import StoreError
 from tests.support.processes.children import PATIENCE_SECONDS, state_of, until
 
@@ -206,7 +207,7 @@ def test_a_refused_line_of_broker_conf_is_told_with_its_file(
             assert capsys.readouterr().err.endswith(f": --broker-conf 'my.conf': {told}"), words
         store = StoreArgument("s", f"{tmp_path}/s", "5.3.3", line, broker_conf_file=f"{tmp_path}/my.conf")
         outcome = run_audit._prepare(0, store, Reading())
-        assert isinstance(outcome, Outcome) and f"{tmp_path}/my.conf: {told.strip()}" in outcome.verdict
+        assert isinstance(outcome, Outcome) and f"{tmp_path}/my.conf: {told.strip()}" in verdict_text(outcome)
 
 
 @pytest.mark.parametrize("command", ["bench", "test"])

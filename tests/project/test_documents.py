@@ -17,6 +17,7 @@ from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.sources import SOURCES
 from schemas.tables import DATASETS, TABLES
 from store_io.answer.answers import answer_of
+from store_io.answer.judgement import verdict_text
 from tests import ROOT
 from tests.support.handmade import samples
 
@@ -61,7 +62,7 @@ def test_the_readme_has_a_row_for_each_of_the_eight_answers_in_their_order() -> 
     for outcome in samples.every_kind():
         if outcome.replicas.copies:
             continue  # these samples lack the finding that gives such a copy its code
-        assert outcome.exit_code in codes[answer_of(outcome)], outcome.verdict
+        assert outcome.exit_code in codes[answer_of(outcome)], verdict_text(outcome)
 
 
 def test_the_page_for_results_has_a_row_for_each_step() -> None:
@@ -95,7 +96,7 @@ def test_the_table_of_summary_lines_in_the_page_for_results_names_what_an_audit_
     table = (ROOT / "docs" / "results.md").read_text()
     named = {name for row in re.findall(r"^\| ([A-Z][A-Za-z, ]+) \|", table, re.MULTILINE) for name in row.split(", ")}
     assert {"Timers", "Closer", "Releases", "Replicas", "Incomplete", "Not read"} <= printed & named
-    assert printed - named == {"Verdict", "Reads", "Copy", "Read", "Results", "Problem"}
+    assert printed - named == {"Reads", "Copy", "Read", "Results", "Problem"}
 
 
 def test_the_page_for_nights_shows_the_crontab_as_it_is() -> None:

@@ -257,7 +257,7 @@ def _case(suite: ElementTree.Element, store: _Store) -> None:
     lines += _step_lines(store)
     kind = "error" if store.is_error else "failure"
     name = f"exit code {store.exit_code}" if store.exit_code else "diverged"
-    _verdict(case, kind, name, printable(store.verdict), "\n".join(lines))
+    _verdict(case, kind, name, printable(store.verdict, _VERDICT), "\n".join(lines))
 
 
 def _step_lines(store: _Store) -> Iterator[str]:

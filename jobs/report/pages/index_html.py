@@ -13,11 +13,11 @@ from jobs.report.texts import safety_text as answers
 from jobs.report.texts.comparison_words import choice_words
 from jobs.report.texts.next_steps import first_name
 from jobs.report.texts.run_words import assumed_words, exit_words, note_kinds, title_of
-from jobs.report.texts.safety_text import Judgement
 from schemas.answer import Answer
 from schemas.outcome import Outcome
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 from store_io.answer.answers import answer_of
+from store_io.answer.judgement import Judgement
 from store_io.base.exit_codes import of_run
 from store_io.base.times import span_text
 from store_io.outcome.safety import Safety, lacks_of, timers_lost
@@ -34,6 +34,7 @@ class StoreRow:
     starts: whether the loss of a start is known.
     lacks: None if it was compared with no copy.
     stored: the time of its messages, "" without one.
+    why: the headline of the answer, and its reasons.
     sort: as `row` in macros.html takes it.
     """
 
@@ -51,6 +52,7 @@ class StoreRow:
     lost_timers: int
     lacks: int | None
     stored: str
+    why: str
     notes: str
     counts: Mapping[str, int]
     sort: tuple[object, ...]
@@ -131,6 +133,7 @@ def _row(outcome: Outcome, judgement: Judgement, danger: int) -> StoreRow:
         lost_timers=timers_lost(outcome),
         lacks=lacks_of(outcome)[0] if outcome.replicas.copies else None,
         stored=span_text(holds.first_store_time, holds.last_store_time) if holds.messages else "",
+        why=" ".join([f"{judgement.headline}.", *judgement.why]),
         notes=note_kinds([outcome]),
         counts=counts,
         sort=(

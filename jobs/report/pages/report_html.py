@@ -28,11 +28,12 @@ from jobs.report.pages.watermarks import marks_view
 from jobs.report.texts.commands import repair_withheld, words_of
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.run_words import exit_words, note_kinds, title_of
-from jobs.report.texts.safety_text import SHAPE_OF, held, judge, verdict_alone, why_it_ends
+from jobs.report.texts.safety_text import SHAPE_OF, held, why_it_ends
 from jobs.report.texts.step_words import deleted_files
 from schemas.outcome import Outcome
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE
 from store_io.answer.answers import answer_of
+from store_io.answer.judgement import judge
 from store_io.base.exit_codes import SEVERITIES
 from store_io.base.wording import count_text
 from store_io.checks.missing_messages import missing_text
@@ -91,9 +92,7 @@ def report_html(outcome: Outcome, context: PageContext | None = None) -> Iterato
         "shape": SHAPE_OF[judgement.kind],
         "style": style_of(judgement.kind, outcome.exit_code),
         "severity_style": SEVERITY_STYLE,
-        "verdict": verdict_alone(outcome),
         "premises_head": _premises_head(outcome),
-        "why": [reason.sentence for reason in judgement.reasons if not reason.in_verdict],
         "deletions": deleted_files(outcome),
         "answer_of_copy": answer_of(outcome),
         "steps": shown_steps(outcome, words, context.plan, context.to),

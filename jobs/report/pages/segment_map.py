@@ -14,12 +14,11 @@ from itertools import accumulate, groupby, pairwise
 from markupsafe import Markup
 
 from jobs.report.pages.page import View
-from jobs.report.texts.safety_text import lower
 from schemas.finding_codes import STOP_REASONS
 from schemas.outcome import Outcome
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent
 from store_io.base.times import span_text
-from store_io.base.wording import bytes_text, count_text
+from store_io.base.wording import bytes_text, clause, count_text
 from store_io.outcome.segments_read import SegmentRead, segments_read
 
 CELLS = 240  # of a bar
@@ -314,7 +313,7 @@ def _what(extent: Extent) -> str:
     if extent.message_count:
         messages = count_text(extent.message_count, "message")
         what = f"{messages} {what}" if kind == PLAUSIBLE else messages
-    return f"{what}: {lower(STOP_REASONS.get(reason, reason))}" if reason else what
+    return f"{what}: {clause(STOP_REASONS.get(reason, reason))}" if reason else what
 
 
 @dataclass(frozen=True)

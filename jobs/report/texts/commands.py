@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from jobs.installation import ENTRY
-from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import name_text, printable
 from schemas.advice import Advice, Lack, NotWhole, Step
 from schemas.finding_codes import CATALOGUE, Code, Part
@@ -21,6 +20,7 @@ from schemas.layouts.store_names import COMMITLOG
 from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.rows import DEFAULT, NAMED, Finding
+from store_io.answer.judgement import judge
 from store_io.answer.repairs import acts, going, in_place_of_repair, more_than_a_start
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.paths import is_hdfs, is_s3, is_uri

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from jobs.cli.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
-from jobs.report.texts.safety_text import lower
 from jobs.report.texts.text import name_text, printable
 from schemas.finding_codes import STOP_REASONS
 from store_io.audit.healing.changes import Change, Healing
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.times import second_text
-from store_io.base.wording import count_text
+from store_io.base.wording import clause, count_text
 from store_io.messages.explain.explain_place import AROUND_ROW, Explanation, Neighbour
 from store_io.messages.explain.explain_pointers import Pointer
 from store_io.messages.explain.explain_record import Field
@@ -39,7 +38,7 @@ def explain_text(said: Explanation, width: int, colour: bool = False) -> str:
     for label, text in _facts(said):
         lines += _labelled(label, text, width)
     for check in said.checks:
-        what = "accepts it" if check.passes and not check.reason else f"{lower(check.sentence)}"
+        what = "accepts it" if check.passes and not check.reason else f"{clause(check.sentence)}"
         if check.expected:
             what += f" (expected {printable(check.expected, 200)}, found {printable(check.actual, 200)})"
         lines += _labelled(
@@ -69,7 +68,7 @@ def _facts(said: Explanation) -> Iterator[tuple[str, str]]:
         yield "Lies in", f"{place} of {count_text(said.segment_bytes, 'byte')}"
     if said.extent is not None:
         kind, start, end, reason = said.extent
-        why = f": {lower(STOP_REASONS.get(reason, reason))}" if reason else ""
+        why = f": {clause(STOP_REASONS.get(reason, reason))}" if reason else ""
         words = {"message": "messages without a break", "unwritten": "unwritten", "filler": "filler", "damaged": "damaged"}
         yield "Range", f"{start:,} to {end:,}, {words[kind]}{why}"
     if said.start:
@@ -78,7 +77,7 @@ def _facts(said: Explanation) -> Iterator[tuple[str, str]]:
         stop, reason = said.stop
         here = said.record_start if said.record_start is not None else said.phy_offset
         beyond = ", before this place" if stop < here else ""
-        why = lower(STOP_REASONS.get(reason, reason))
+        why = clause(STOP_REASONS.get(reason, reason))
         yield "Scan", f"RocketMQ {said.release} reads this segment up to {stop:,}{beyond}: {why}"
 
 

@@ -9,13 +9,13 @@ from jobs.cli.terminal import Paint, in_columns
 from jobs.report.texts.commands import effect_clauses
 from jobs.report.texts.comparison_words import config_words, lack_words, least_text, lost_text, pair_words
 from jobs.report.texts.next_steps import ShownStep
-from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import printable, seconds_text
 from schemas.answer import StepName
 from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.replicas import NO_GROUP, Group
 from store_io.answer.answers import answer_of
+from store_io.answer.judgement import judge
 from store_io.base.wording import bytes_text, count_text
 from store_io.outcome.safety import as_master, setting_that_cuts, timers_lost
 from store_io.repair.proposals import proposals, recommended
@@ -47,7 +47,7 @@ class ComparedDonor:
     def doubts(self) -> list[str]:
         """Return sentences if the two hold different messages at the same physical offsets, and nothing shows which is right."""
         lacking = as_master(self.group, self.copy)
-        return [lacking.verdict()] if lacking is not None and lacking.diverged_from else []
+        return [f"{lacking.headline()}; {lacking.clause()}"] if lacking is not None and lacking.diverged_from else []
 
 
 def compared_text(compared: ComparedDonor) -> str:

@@ -35,7 +35,7 @@ from jobs.report.texts.run_words import (
     store_title,
     would_be_lost,
 )
-from jobs.report.texts.safety_text import held, judge, lower, most_dangerous_first, timer_words, verdict_alone, why_it_ends
+from jobs.report.texts.safety_text import held, most_dangerous_first, timer_words, why_it_ends
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import name_text, not_read_texts, printable, seconds_text
 from schemas.answer import Answer, StepName
@@ -45,18 +45,18 @@ from schemas.replicas import Relation
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN
 from schemas.start_effect import StartEffect
 from store_io.answer.answers import answer_of
+from store_io.answer.judgement import judge
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
 from store_io.base.times import span_text
-from store_io.base.wording import bytes_text, count_text, names_text
-from store_io.checks.missing_messages import missing_text
+from store_io.base.wording import bytes_text, clause, count_text, names_text
 from store_io.outcome.safety import (
     Safety,
+    counted,
     is_emptied,
     lacks_of,
     named_notes,
     settings_at_odds,
 )
-from store_io.outcome.verdict import names_first_gap
 from store_io.wording.refusals import refusal_sentence
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
@@ -130,8 +130,8 @@ def _store(outcome: Outcome, paint: Paint, words: Sequence[str], plan: str) -> l
     steps = shown_steps(outcome, words or words_of(outcome), plan)
     lines += [_row("Answer", answer_of(outcome)), *_next(steps)]
     lines += _optional_repair(outcome, words or words_of(outcome), plan)
-    lines += _rows("Verdict", printable(verdict_alone(outcome)))
-    further = outcome.incomplete[1 if names_first_gap(outcome) else 0 :]
+    lines += [line for place, why in enumerate(judgement.why) for line in _rows("" if place else "Why", printable(why))]
+    further = outcome.incomplete[1:]  # the headline or a reason has the first
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(further[:_LINES])]
     lines += _more(len(further) - _LINES, "reason")
     if not outcome.complete and not outcome.holds.segment_count:
@@ -140,9 +140,6 @@ def _store(outcome: Outcome, paint: Paint, words: Sequence[str], plan: str) -> l
         lines += _start(outcome, outcome.effect, paint)
     if outcome.started is not None:
         lines += _loss(outcome, paint)
-    if outcome.whole.missing:
-        what = "that queues or tables of this copy show, and its CommitLog does not hold"
-        lines.append(_row("Missing", f"{paint(RED, missing_text(outcome.whole.missing))} {what}"))
     lines += _compared(outcome, paint)
     lines += _differences(outcome, paint)
     lines += _closer(outcome, words or words_of(outcome), steps)
@@ -164,12 +161,13 @@ def _start(outcome: Outcome, effect: StartEffect, paint: Paint) -> list[str]:
     release, started = f"RocketMQ {outcome.release}", effect.started
     after = "a clean stop" if effect.clean else "a crash (the abort file is there)"
     if started is None:
-        return [_row("Starts", paint(RED, "no") + f", {release} refuses")]  # the verdict says why
+        return [_row("Starts", paint(RED, "no") + f", {release} refuses")]  # `Why` says the cause
     lines = [_row("Starts", paint(_sound(outcome), "yes") + f", {release}, as after {after}")]
     if started.start_segment is not None:
         lines.append(_row("Reads", f"from segment {printable(started.start_segment)}"))
-    cut = f"at physical offset {count_text(started.log_end)}"
-    lines.append(_row("Ends", f"{cut}: {lower(why_it_ends(outcome, started))}"))
+    if not counted(outcome, Code.BROKER_DROPS_MESSAGES):  # else `Why` says it
+        ends = f"at physical offset {count_text(started.log_end)}"
+        lines.append(_row("Ends", f"{ends}: {clause(why_it_ends(outcome, started))}"))
     for place, deleted in enumerate(deleted_files(outcome)):
         words = paint(RED if deleted.held else "", deleted.words)
         lines.append(_row("" if place else "Deletes", f"{words}: {_listed(deleted.files)}"))
@@ -252,7 +250,7 @@ def _differences(outcome: Outcome, paint: Paint) -> list[str]:
     for group in groups[:_LINES]:
         files = sorted({f.file for f in group.found if f.file})
         where = f" ({_listed(files)})" if files else ""
-        lines += _rows("", f"{group.total:>{_NUMBER - 2},}  {group.code}: {lower(group.meaning or group.code)}{where}", _NUMBER)
+        lines += _rows("", f"{group.total:>{_NUMBER - 2},}  {group.code}: {clause(group.meaning or group.code)}{where}", _NUMBER)
     lines += _more(len(groups) - _LINES, "kind")
     return lines
 
@@ -278,7 +276,7 @@ def _optional_repair(outcome: Outcome, words: Sequence[str], plan: str) -> list[
 def _closer(outcome: Outcome, words: Sequence[str], steps: Sequence[ShownStep]) -> list[str]:
     """Return the command that shows more of the most severe finding, or why there is none.
 
-    A note that the verdict names counts as well. A reason that a step gives is not repeated.
+    A note that is a reason of the answer counts as well. A reason that a step gives is not repeated.
     """
     serious = [f for severity in (LOSS, REBUILDABLE) for f in outcome.found.findings if f.severity == severity]
     looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in (*serious, *named_notes(outcome)))

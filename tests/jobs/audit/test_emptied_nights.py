@@ -83,7 +83,7 @@ def test_an_emptied_copy_is_told_every_night(spark_session: Session, tmp_path: P
     assert third["told"] == [("commitlog_empty", "note"), ("commitlog_shrunk", "loss")]
     assert (third["code"], third["emptied"], third["messages"]) == (20, True, 0)
     assert third["earlier"] | {"started_at": ""} == {"run_id": "n2", "started_at": "", "messages": 60, "log_end": end}
-    assert third["verdict"].startswith("Nothing to lose is left here: the audit of ") and "saw 60 messages" in third["verdict"]
+    assert third["verdict"].startswith("Nothing to lose is left here; the audit of ") and "saw 60 messages" in third["verdict"]
     files = nights.files
     page = (tmp_path / "out" / "broker-a" / "report.html").read_text()
     assert "Nothing to lose is left here; the audit of" in page and "Safe to start" not in page

@@ -55,7 +55,7 @@ def test_a_full_disk_leaves_the_verdict_and_one_sentence(
     assert guarded(asked, lambda asked: audit.run_with(spark_session, asked)) == code
     said = capsys.readouterr()
     both = said.out + said.err
-    assert both.count(os.strerror(errno.ENOSPC)) == 1 and "  Verdict    RocketMQ 5.3.3 would start" in said.out
+    assert both.count(os.strerror(errno.ENOSPC)) == 1 and "  Why  " in said.out
     assert f"  Exit code  {code} (" in said.out
     repairs = "  Repair " in said.out, "before a repair" in said.out  # a repair needs plan.json
     assert repairs == (False, True)

@@ -48,7 +48,7 @@ def outcome(name: str, code: int = 0, findings: list[Finding] | None = None, **c
         )  # fmt: skip
     found = findings or []
     return handmade(
-        name, f"/copies/{name}", "5.3.3", code, incomplete=["why"] if code == 3 else [], verdict=f"verdict {code}",
+        name, f"/copies/{name}", "5.3.3", code, incomplete=["why"] if code == 3 else [],
         effect=samples.clean().effect, findings=found,
         counts={"loss": sum(f.severity == "loss" for f in found)}, segments=segments,
         queues=[{"topic": "t", "queue_id": 0, "files": [{"file": f"consumequeue/t/0/{n}", "size_bytes": 60, "digest":

@@ -8,6 +8,7 @@ import pytest
 
 from schemas.finding_codes import Code
 from schemas.rows import NOTE
+from store_io.answer.judgement import verdict_text
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.answers.lost_messages import losses
@@ -35,7 +36,7 @@ def test_a_topic_that_was_deleted_and_made_again_lost_nothing(
     (note,) = (f for f in done.findings if f.code == Code.QUEUE_BEGINS_AGAIN)
     fall = [r for r in store.records if r.topic == "A"][-lives[-1]]
     assert (note.severity, note.count, note.phy_offset) == (NOTE, sum(lives[:-1]), fall.at)
-    assert f"{sum(lives[:-1])} earlier messages" in note.message and note.message in done.outcome.verdict
+    assert f"{sum(lives[:-1])} earlier messages" in note.message and note.message in verdict_text(done.outcome)
 
 
 @pytest.mark.parametrize("kind", KINDS)

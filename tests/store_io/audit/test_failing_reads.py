@@ -42,7 +42,6 @@ def answer(outcome: Outcome) -> dict[str, Any]:
     fields = (
         "exit_code",
         "complete",
-        "verdict",
         "found.findings",
         "effect",
         "plan.steps",

@@ -14,6 +14,7 @@ from schemas.answer import Answer
 from schemas.outcome import Outcome
 from schemas.rows import LOSS
 from store_io.answer.answers import answer_of
+from store_io.answer.judgement import verdict_text
 from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.checks.changed_bytes import SegmentRow, seen_segments
@@ -88,7 +89,7 @@ def test_the_finding_stays_as_long_as_these_bytes_do(nights: Nights) -> None:
         if level == "full":
             (finding,) = [one for one in outcome.found.findings if one.code == "segment_changed"]
             assert "run n1 read" in finding.message and finding.expected != finding.actual
-            assert outcome.exit_code == 20 and f"; {file}: its {finding.message}" in outcome.verdict
+            assert outcome.exit_code == 20 and f" {file}: its {finding.message}." in verdict_text(outcome)
             assert outcome.holds.damaged_extents == 0 and len(outcome.found.findings) == 1, "nothing else sees it"
             assert answer_of(outcome) == Answer.COPY_AGAIN
             assert (file,) in [step.files for step in steps_of(outcome) if step.name == "copy"]

@@ -12,6 +12,7 @@ import pytest
 from jobs.report.files.result_files import result_json
 from schemas.outcome import Outcome
 from schemas.rows import LOSS, NOTE, Finding, FurthestRun
+from store_io.answer.judgement import verdict_text
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.packed import PackedList
 from store_io.checks.emptied import Begins, shrunk_findings
@@ -61,7 +62,7 @@ def told(outcome: Outcome) -> list[tuple[str, str]]:
 def test_a_broker_that_never_got_a_message_is_no_alarm(tmp_path: Path) -> None:
     outcome = audited(bare(tmp_path)).outcome()
     assert told(outcome) == [("commitlog_empty", NOTE)] and outcome.exit_code == 0
-    assert outcome.verdict.startswith("This copy holds no message, and nothing in it shows that it ever held one")
+    assert verdict_text(outcome).startswith("This copy holds no message, and nothing in it shows that it ever held one")
 
 
 def checkpoint(*fields: int) -> Callable[[Store, Path], None]:
@@ -128,7 +129,7 @@ def test_what_shows_that_messages_were_there(tmp_path: Path, left: Callable[[Sto
     assert told(outcome) == [("commitlog_emptied", LOSS) if proof else ("commitlog_empty", NOTE)]
     assert proof in next(f.message for f in outcome.found.findings if f.code in CODES)
     assert (outcome.exit_code == 20) == bool(proof)
-    assert outcome.verdict.startswith("Nothing to lose is left here" if proof else "This copy holds no message")
+    assert verdict_text(outcome).startswith("Nothing to lose is left here" if proof else "This copy holds no message")
 
 
 @pytest.mark.parametrize("damage", ["none", "all damaged"])
@@ -190,7 +191,7 @@ def test_an_end_that_goes_back_is_a_loss(tmp_path: Path) -> None:
     audit = audited(store)
     audit.furthest, audit.findings = before, PackedList([*audit.findings, finding])
     outcome = audit.outcome()
-    assert outcome.exit_code == 20 and outcome.verdict.endswith(finding.message)
+    assert outcome.exit_code == 20 and finding.message[1:] in verdict_text(outcome)
 
 
 def test_another_store_in_the_same_place_is_no_loss(tmp_path: Path) -> None:
@@ -256,7 +257,7 @@ def test_an_emptied_folder_is_a_loss_where_an_earlier_audit_saw_messages(
     audit = run_audit(AuditRequest("s", StoreLocation(str(root)), "5.3.3", level=level, perhaps_emptied=True))
     outcome = held_against(audit, SEEN)
     assert outcome.exit_code == 20 and ("commitlog_shrunk", LOSS) in told(outcome)
-    assert "saw 2,153 messages, up to physical offset 90,000" in outcome.verdict
+    assert "saw 2,153 messages, up to physical offset 90,000" in verdict_text(outcome)
     assert json.loads("".join(result_json(samples.RUN, [outcome])))["stores"][0]["emptied"] is True
     if names != ("index/",):
         (shrunk,) = [f for f in outcome.found.findings if f.code == "commitlog_shrunk"]
@@ -269,7 +270,8 @@ def test_a_folder_that_nothing_shows_to_be_a_store_is_no_emptied_one(tmp_path: P
     root = folder(tmp_path / "s", *names)
     outcome = held_against(audited_folder(root), None)
     assert (outcome.exit_code, outcome.complete, outcome.found.findings, outcome.rows.segments) == (3, False, (), ())
-    assert outcome.verdict == f"Could not be audited: {outcome.incomplete[0]}" and "not a RocketMQ store" in outcome.verdict
+    assert verdict_text(outcome) == f"Not known whether this copy is safe to start: {outcome.incomplete[0]}."
+    assert "not a RocketMQ store" in outcome.incomplete[0]
     assert len(outcome.incomplete) == 1 and audit_plan(outcome)["broker"] is None and audit_plan(outcome)["settings"] == {}
 
 
@@ -280,7 +282,7 @@ def test_a_path_to_other_things_is_a_wrong_path(tmp_path: Path) -> None:
     assert held_against(audited_folder(root), there).exit_code == 20  # the very folder in which the messages were
     inside = folder(tmp_path / "inside", f"{0:020}")
     outcome = held_against(audited_folder(inside), SEEN)
-    assert outcome.exit_code == 3 and "a commitlog directory" in outcome.verdict
+    assert outcome.exit_code == 3 and "a commitlog directory" in verdict_text(outcome)
     assert held_against(audited_folder(tmp_path / "none"), SEEN).exit_code == 3
 
 
@@ -293,4 +295,5 @@ def test_other_files_prove_messages_where_commitlog_is_gone(tmp_path: Path, kept
         kept(kept_part)(whole, root)
     outcome = held_against(audited_folder(root), None)
     assert (outcome.exit_code, told(outcome)) == (20, [("commitlog_emptied", LOSS)])
-    assert outcome.verdict.startswith("Nothing to lose is left here: there is no commitlog/ here, but ")
+    said = verdict_text(outcome)
+    assert said.startswith("Nothing to lose is left here; ") and "There is no commitlog/ here, but " in said

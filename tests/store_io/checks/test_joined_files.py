@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.answer.judgement import verdict_text
 from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
@@ -79,7 +80,7 @@ def test_fillers_of_a_smaller_size_name_that_size(named: bool, tmp_path: Path) -
     audited = product.audit(store.root, "5.3.3", conf if named else None)
     (note,) = [f for f in audited.findings if f.code == "filler_other_size"]
     assert (note.expected, note.actual, note.severity) == ("16384", "4096", "note")
-    assert "this log was written with mappedFileSizeCommitLog=4096" in audited.outcome.verdict
+    assert "this log was written with mappedFileSizeCommitLog=4096" in verdict_text(audited.outcome)
     assert "set mappedFileSizeCommitLog=4096 in place of 16384 in broker.conf" in next_text(note.next)
 
 

@@ -14,12 +14,13 @@ import pytest
 from jobs.report.files.json_text import document
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.repair_text import repair_text
-from jobs.report.texts.safety_text import held, judge
+from jobs.report.texts.safety_text import held
 from schemas.advice import Advice, Step
 from schemas.layouts.store_names import BRIDGE_TOPIC
 from schemas.outcome import Outcome
 from schemas.repair import GivenUp
 from schemas.rows import NOTE
+from store_io.answer.judgement import judge, verdict_text
 from store_io.audit.audit_store import run_local
 from store_io.base.wording import count_text
 from store_io.checks.repaired_store import HEAD_BYTES
@@ -30,7 +31,7 @@ from tests.support import damage
 from tests.support.answers.repaired import MADE_AT, numbers, plan_of, previewed, repaired, written
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
-NOTHING_FOUND = "everything is consistent. A start knows no topics, groups and offsets: config/ is not in this copy"
+NOTHING_FOUND = "config/ is not in this copy: by this copy alone a start knows no topics, groups and offsets."
 
 
 def made(root: Path) -> Store:
@@ -80,7 +81,7 @@ def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tupl
     sentence = f"his store was made by a repair on {MADE_AT} UTC that gave up {gone} messages"
     told = [f for f in outcome.found.findings if f.code == "store_repaired"]
     assert [(f.severity, f.count) for f in told] == [(NOTE, gone)] and told[0].message.endswith(sentence)
-    assert outcome.exit_code == 0 and sentence in outcome.verdict
+    assert outcome.exit_code == 0 and sentence in verdict_text(outcome)
     answer = judge(outcome)
     assert answer.headline.endswith(f"; the repair that made it gave up {gone} messages") and sentence in answer.why[-1]
     assert "store_repaired" not in {f.code for f in again(given, None).found.findings}
@@ -115,7 +116,7 @@ def test_a_report_that_is_not_this_store_s_says_nothing(
     given: tuple[Store, Path, dict[str, Any]], changes: dict[str, Any]
 ) -> None:
     outcome = again(given, document({**given[2], **changes}))
-    assert outcome.found.findings == [] and outcome.verdict.endswith(NOTHING_FOUND)
+    assert outcome.found.findings == [] and verdict_text(outcome).endswith(NOTHING_FOUND)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 5000, "[]", '{"log_tail": NaN}', "9" * 5000])
@@ -147,7 +148,7 @@ def test_a_second_repair_says_what_the_first_gave_up(given: tuple[Store, Path, d
     assert outcome.report.given_up == GivenUp(number, earlier=number)
     assert f"{number} messages were given up by the repair that made this copy" in repair_text(outcome.report, "s", "new")
     (tmp_path / "second.repair.json").write_text(document(written(outcome.report)))
-    assert f"gave up {number} messages" in audited(store, tmp_path / "second").verdict
+    assert f"gave up {number} messages" in verdict_text(audited(store, tmp_path / "second"))
 
 
 def test_a_report_of_any_length_is_read_by_its_first_bytes(given: tuple[Store, Path, dict[str, Any]]) -> None:

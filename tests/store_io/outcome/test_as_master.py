@@ -26,7 +26,7 @@ def test_who_holds_most_of_what_is_lacking() -> None:
     found = as_master(group({"a": {"c": 2, "b": 5}, "b": {}, "c": {}}), "a")
     assert found is not None and (found.lacks, found.holder, found.holds, found.best) == (5, "b", 5, False)
     assert found.headline() == "Do not start this copy as master: it lacks 5 messages of its group"
-    assert found.verdict() == "Do not start this copy as master: b holds 5 messages that this copy lacks"
+    assert found.clause() == "b holds 5 messages that this copy lacks"
 
 
 def test_the_best_copy_is_only_not_to_be_started_yet() -> None:
@@ -39,4 +39,4 @@ def test_copies_that_diverged_are_named_with_the_place() -> None:
     found = as_master(group({"a": {"b": 3}, "b": {"a": 4}}, diverged=("b", "a")), "a")
     assert found is not None and (found.diverged_from, found.diverged_at, found.other_lacks) == ("b", 77, 4)
     assert "it and b each hold messages that the other lacks" in found.headline()
-    assert "differ from physical offset 77 on, where this copy holds 4 messages that b lacks" in found.verdict()
+    assert "differ from physical offset 77 on, where this copy holds 4 messages that b lacks" in found.clause()

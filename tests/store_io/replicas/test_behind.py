@@ -12,13 +12,12 @@ import pytest
 
 from jobs.report.texts.comparison_words import choice_words
 from jobs.report.texts.next_steps import shown_steps
-from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import Code
 from schemas.replicas import Group, GroupCopy, Lacked, Pair, Rejoin, Rejoining, Relation, TableAhead
+from store_io.answer.judgement import judge, verdict_text
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.safety import Safety, as_master
-from store_io.outcome.verdict import verdict_parts
 from store_io.replicas.behind import behind_findings
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.source.byte_source import StoreLocation
@@ -147,8 +146,7 @@ def test_what_only_another_copy_has_needs_no_rebuild_of_this_one(tmp_path: Path)
     _, audits = compared(tmp_path, "bc")
     outcome = audits[1].outcome()
     assert outcome.exit_code == 10
-    judged = judge(outcome)
-    said = " ".join([judged.headline, *(why.sentence for why in judged.reasons), *verdict_parts(outcome)])
+    said = verdict_text(outcome)
     assert "another copy, b, holds a newer config/consumerOffset.json" in said
     assert "rebuil" not in said and "do not agree" not in said and "consistent" not in said
 
@@ -161,7 +159,7 @@ def test_a_sound_copy_whose_group_holds_more_is_not_said_to_differ_from_its_log(
     _, audits = compared(tmp_path, "bc")
     judged = judge(audits[1].outcome())
     assert judged.kind == Safety.LACKS and "Start b" not in judged.headline
-    assert not any("rebuil" in why.sentence for why in judged.reasons)
+    assert not any("rebuil" in why for why in judged.why)
 
 
 def test_an_empty_copy_is_an_earlier_moment_of_any(tmp_path: Path) -> None:

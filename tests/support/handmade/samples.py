@@ -48,7 +48,6 @@ def clean() -> Outcome:
         "/copies/calm",
         "5.3.3",
         0,
-        verdict="RocketMQ 5.3.3 would start on this copy and lose nothing; everything is consistent",
         **_start(truncate_at=900, lost=0),
         bytes_read=4096,
         seconds=0.21,
@@ -87,7 +86,6 @@ def damaged() -> Outcome:
         f"/copies/{HOSTILE}",
         "4.9.8",
         20,
-        verdict=f"RocketMQ 4.9.8 would start, cut the CommitLog at 1124 and lose 12 messages of {HOSTILE}",
         **_start(truncate_at=1124, lost=12),
         repairs=proposed(6),
         findings=findings,
@@ -171,7 +169,6 @@ def empty() -> Outcome:
     alter(outcome, name="new", messages=0, segment_count=0, segments=[], counts={"note": 1})
     alter(
         outcome,
-        verdict="This copy holds no message, and nothing in it shows that it ever held one; RocketMQ 5.3.3 would start on it",
     )
     alter(
         outcome,
@@ -188,7 +185,6 @@ def emptied() -> Outcome:
     alter(outcome, name="wiped", exit_code=20, counts={"loss": 2})
     alter(outcome, furthest=FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000))
     alter(outcome, queues=[{"topic": "t", "queue_id": 0, "disk_entries": 9}])
-    alter(outcome, verdict="Nothing to lose is left here: the CommitLog holds no message, but this copy held some")
     alter(
         outcome,
         findings=[
@@ -214,7 +210,6 @@ def already_damaged() -> Outcome:
     alter(outcome, name="scarred", exit_code=20, counts={"loss": 1})
     alter(
         outcome,
-        verdict="RocketMQ 5.3.3 would start and lose no valid message; bytes of the CommitLog are already damaged or missing",
     )
     alter(
         outcome,
@@ -227,7 +222,6 @@ def changed() -> Outcome:
     """A store with a segment whose bytes changed under the same modification time."""
     outcome = clean()
     alter(outcome, name="turned", exit_code=20, counts={"loss": 1})
-    alter(outcome, verdict="RocketMQ 5.3.3 would start and lose no valid message; its bytes are not those that run r1 read")
     file = f"commitlog/{0:020}"
     alter(outcome, findings=[_found("segment_changed", file, "loss", "not those of r1", expected="d1", actual="d2")])
     return outcome
@@ -236,9 +230,7 @@ def changed() -> Outcome:
 def not_audited() -> Outcome:
     """A store that could not be opened."""
     gap = Gap(Cause.NOT_A_STORE, values=(f"/copies/{HOSTILE}: no commitlog folder",))
-    sentence = gap_text(gap)
-    verdict = f"Could not be audited: {sentence}"
-    return Outcome("gone", "/copies/gone", "5.5.0", 3, [sentence], verdict, [gap])
+    return Outcome("gone", "/copies/gone", "5.5.0", 3, [gap_text(gap)], [gap])
 
 
 def rebuild() -> Outcome:
@@ -254,7 +246,6 @@ def refused() -> Outcome:
     outcome = clean()
     alter(outcome, name="stuck", exit_code=20)
     alter(outcome, counts={"loss": 1, "rebuildable": 1})
-    alter(outcome, verdict="RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number")
     with_refusal(outcome, Refusal(RefusalKind.FILE_NAME, "commitlog/x.swp"))
     alter(outcome, repairs=(worked_out(BROKER, messages_after=6), worked_out(SALVAGE, messages_after=9)))
     alter(
@@ -324,7 +315,7 @@ def with_refusal(outcome: Outcome, refusal: Refusal) -> None:
 def hostile_outcome(name: str) -> Outcome:
     """Every text that can come from a store holds it."""
     outcome = damaged()
-    alter(outcome, name=name, location_text=name, verdict=name, replica_group=name)
+    alter(outcome, name=name, location_text=name, replica_group=name)
     alter(outcome, incomplete=[name])
     step = Advice(Step.TAKE_OVER_OR_COPY, (name, name, name))
     alter(

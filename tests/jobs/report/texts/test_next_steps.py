@@ -14,7 +14,6 @@ from jobs.installation import ENTRY
 from jobs.report.files.result_files import result_json
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.next_steps import ShownStep, first_name, shown_steps
-from jobs.report.texts.safety_text import judge
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import printable
@@ -29,6 +28,7 @@ from schemas.rows import NOTE, REBUILDABLE, ConfigTables, Finding, PlanStep
 from schemas.start_effect import ControlledStart, Election, StartEffect
 from store_io.answer import steps as steps_module
 from store_io.answer.answers import answer_of
+from store_io.answer.judgement import judge
 from store_io.wording.steps import advice_text, next_text
 from tests.support.handmade import samples
 from tests.support.handmade.outcome_fields import alter, varied
@@ -183,7 +183,7 @@ def test_the_summary_lists_the_steps_before_all_else_and_the_repair_as_one_of_th
     outcome = replace(outcome, name="hurt")  # its folder's name, in a command
     lines = summary(outcome).splitlines()
     labels = [line[2:12].strip() for line in lines if line.startswith("  ") and line[2:12].strip()]
-    assert labels[:4] == ["Answer", "Next", "Repair", "Verdict"] and "Closer" in labels
+    assert labels[:4] == ["Answer", "Next", "Repair", "Why"] and "Closer" in labels
     assert f"2. repair: Repair the copy: {sentence}" in " ".join(summary(outcome).split())
     command = next(number for number, line in enumerate(lines) if line.startswith("  Repair"))
     assert lines[command - 1].strip() in f"2. repair: Repair the copy: {sentence}"[-200:] and "3. start" in lines[command + 1]
@@ -292,7 +292,7 @@ def test_a_consistent_store_is_started() -> None:
 def test_nothing_is_said_of_what_was_not_judged() -> None:
     outcome = varied(samples.clean(), not_judged=["timers"])
     said = "Start RocketMQ 5.3.3 on this copy: it loses nothing of what was judged."
-    assert texts_of(outcome, StepName.START) == [said] and "loses nothing." not in summary(outcome).partition("Verdict")[0]
+    assert texts_of(outcome, StepName.START) == [said] and "loses nothing." not in summary(outcome).partition("  Why ")[0]
 
 
 def test_a_log_that_is_kept_elsewhere_is_copied_and_named() -> None:
@@ -369,7 +369,7 @@ def test_a_release_that_did_not_write_the_copy_makes_no_answer_but_a_warning(out
     alter(outcome, release_from="default", written_by="5.0.0 to 5.3.3")
     for text in (page_text(outcome), summary(outcome)):
         told = re.sub(r"\s+", " ", text)
-        assert f"{headline} RocketMQ 5.0.0 to 5.3.3 wrote it, and this verdict is for {outcome.release}" in told
+        assert f"{headline} RocketMQ 5.0.0 to 5.3.3 wrote it, and this answer is for {outcome.release}" in told
         assert "Name the broker's own release with --release and audit again: by its files RocketMQ 5.0.0 to 5.3.3" in told
         assert "which is assumed" not in told
     assert judge(outcome).kind in ("unknown", "stop")

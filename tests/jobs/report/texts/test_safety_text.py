@@ -10,7 +10,7 @@ import pytest
 from jobs.installation import ENTRY
 from jobs.report.pages.index_html import index_html
 from jobs.report.texts.next_steps import shown_steps
-from jobs.report.texts.safety_text import judge, most_dangerous_first
+from jobs.report.texts.safety_text import most_dangerous_first
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Refusal, RefusalKind
 from schemas.answer import StepName
@@ -18,6 +18,7 @@ from schemas.first_day import FirstDay, Retention, StartMoment, TimersOfDay
 from schemas.outcome import Outcome
 from schemas.rows import ConfigTables, PlanStep
 from schemas.start_effect import ConfigLoad
+from store_io.answer.judgement import judge
 from tests.support.handmade import samples
 from tests.support.handmade.outcome_fields import alter, varied
 from tests.support.texts.pages import page_of
@@ -28,7 +29,7 @@ from tests.support.texts.pages import page_of
     [
         (samples.clean, "safe", "Safe to start"),
         (samples.refused, "refuses", "RocketMQ 5.3.3 does not start on this copy: commitlog/x.swp"),
-        (samples.not_audited, "unknown", "Not known whether this copy is safe to start"),
+        (samples.not_audited, "unknown", f"Not known whether this copy is safe to start: {samples.not_audited().incomplete[0]}"),
     ],
     ids=["clean", "refused", "not-audited"],
 )
@@ -100,19 +101,24 @@ def test_what_is_gone_is_never_called_safe() -> None:
     assert "a start deletes" not in " ".join(summary_text(samples.RUN, [acting], "out").split())
 
 
+LACKS = (
+    "In its group, master holds 300 messages that this copy lacks; it and master differ, where this copy holds 20 messages that"
+    " master lacks."
+)
+
+
 @pytest.mark.parametrize("parted", [False, True])
 def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bool) -> None:
     alone, slave = judge(samples.clean()), judge(samples.behind(samples.clean(), parted))
     assert alone.kind == "safe" and slave.kind == ("diverged" if parted else "lacks")
     earlier = "Start master, which holds 300 later messages, as master: this copy is an earlier moment of it"
     each = "Do not start this copy as master: it and master each hold messages that the other lacks"
-    assert slave.headline == (each if parted else earlier) and slave.why == ()
+    assert slave.headline == (each if parted else earlier) and slave.why == ((LACKS,) if parted else ())
     worse = judge(samples.behind(samples.damaged(), parted))  # of two answers the graver is the headline, the other a reason
     assert worse.headline == judge(samples.damaged()).headline
-    holds = "Do not start this copy as master: master holds 300 messages that this copy lacks"
-    assert worse.why[-1].startswith(holds if parted else earlier)
+    assert worse.why[-1] == (LACKS if parted else f"{earlier}.")
     told = judge(samples.behind(samples.rebuild(), parted))
-    assert told.kind == slave.kind and told.why[0].startswith("A start loses no message, but a rebuild is needed: ")
+    assert told.kind == slave.kind and told.why[parted].startswith("A start loses no message, but a rebuild is needed: ")
     others = [samples.refused(), samples.behind(samples.clean(), parted), samples.clean()]
     assert [outcome.name for outcome, _ in most_dangerous_first(others)] == ["stuck", "calm", "calm"]
     assert [j.kind for _, j in most_dangerous_first(others)][1:] == [slave.kind, "safe"]

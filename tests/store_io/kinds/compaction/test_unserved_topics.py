@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from jobs.report.texts.next_steps import shown_steps
-from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import Code
 from schemas.rows import NOTE, Finding
+from store_io.answer.judgement import judge, verdict_text
 from tests.support.answers import product
 from tests.support.answers.product import Audited
 from tests.support.stores import compacted
@@ -31,7 +31,7 @@ def test_without_its_log_consumers_get_none(tmp_path: Path) -> None:
     assert (found.topic, found.count, found.message) == (TOPIC, 54, f"consumers of {TOPIC} {NO_LOG}")
     told = f"Do not start this copy with cleanup.policy=COMPACTION of {TOPIC}: consumers of {TOPIC} {NO_LOG}"
     assert audited.outcome.exit_code == 20 and judge(audited.outcome).headline == told
-    assert found.message in audited.outcome.verdict
+    assert found.message in verdict_text(audited.outcome)
     steps = shown_steps(audited.outcome, (str(store.root),), "plan.json")
     assert any("docs/kinds/compaction.md 6" in step.text for step in steps)
 

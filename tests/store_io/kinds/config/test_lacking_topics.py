@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from jobs.report.texts.safety_text import judge
 from schemas.rows import LOSS, NOTE, Finding
+from store_io.answer.judgement import judge, verdict_text
 from store_io.outcome.safety import Start, start_of
-from store_io.outcome.verdict import verdict_parts
 from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.repaired import plan_of, repaired
@@ -93,8 +92,8 @@ def test_a_message_later_than_the_table(after: int, lost: bool, clean: bool, rel
     assert audit.outcome.exit_code == (20 if lost else 0)
     if lost:
         assert start_of(audit.outcome) == Start.LOSES_CONFIG
-        assert (
-            "begin without 1 topic that this copy shows; clients cannot find gone, although 4 messages" in audit.outcome.verdict
+        assert "begin without 1 topic (config/topics.json). Clients cannot find gone, although 4 messages" in verdict_text(
+            audit.outcome
         )
 
 
@@ -132,7 +131,7 @@ def test_a_newer_form_names_it(time: int, severity: str, conf: str, tmp_path: Pa
     lost = [f for f in audit.findings if f.severity == LOSS]
     assert [f.code for f in lost] == ([] if severity == NOTE else [CODE if conf else "config_table_lost"]), audit.findings
     assert audit.outcome.exit_code == (20 if lost else 0)
-    assert not lost or "without 1 topic that" in audit.outcome.verdict  # counted once
+    assert not lost or "without 1 topic (" in verdict_text(audit.outcome)  # counted once
 
 
 @pytest.mark.parametrize("conf", ["", SLAVE], ids=["master", "slave"])
@@ -203,14 +202,16 @@ def test_no_group_has_an_offset(held: dict[str, Any], sent: tuple[str, ...], fou
     audit = audited(made := store(tmp_path / "s", files, sent=sent), conf=conf)
     assert [f.code for f in audit.above_note] == (["consumer_offsets_empty"] if found else []), (made, audit.findings)
     if found:
-        assert "no group has an offset" in audit.outcome.verdict and "Set the offsets" in next_text(audit.above_note[0].next)
+        assert "no group has an offset" in verdict_text(audit.outcome) and "Set the offsets" in next_text(
+            audit.above_note[0].next
+        )
 
 
 def test_a_slave_s_copy_says_what_makes_it_a_master(tmp_path: Path) -> None:
     made = store(tmp_path / "s", {"topics.json": topics("kept", "gone", BUILT_IN)})
     audit = audited(made, conf=SLAVE)
     (note,) = (f for f in audit.findings if f.code == "copy_of_slave")
-    assert note.severity == NOTE and "brokerRole=SLAVE and brokerId=1" in audit.outcome.verdict
+    assert note.severity == NOTE and "brokerRole=SLAVE and brokerId=1" in verdict_text(audit.outcome)
     assert "brokerRole=ASYNC_MASTER" in next_text(note.next) and "brokerId=0" in next_text(note.next)
     assert not any(f.code == "copy_of_slave" for f in audited(made).findings)
 
@@ -219,8 +220,7 @@ def test_a_sound_copy_without_config_is_said_to_lack_that_alone(tmp_path: Path) 
     made = store(tmp_path, {}, sent=(RETRY,))
     shutil.rmtree(made.root / "config")
     outcome = audited(made).outcome
-    told = judge(outcome)
-    said = " ".join([told.headline, *(why.sentence for why in told.reasons if not why.in_verdict), *verdict_parts(outcome)])
+    told, said = judge(outcome), verdict_text(outcome)
     assert told.headline.startswith("Copy again: config/") and outcome.exit_code == 10
     assert said.count("a start knows no topics, groups and offsets: config/ is not in this copy") == 1
     assert "rebuil" not in said and "do not agree" not in said

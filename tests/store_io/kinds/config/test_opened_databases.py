@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from jobs.report.texts.next_steps import shown_steps
-from jobs.report.texts.safety_text import judge
 from schemas.advice import Step
 from schemas.outcome import Outcome
+from store_io.answer.judgement import judge, verdict_text
 from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers.product import audit
 from tests.support.stores.builders import Message, StoreBuilder
@@ -115,10 +115,10 @@ def test_a_file_in_place_of_the_folder_ends_the_broker(root: Path) -> None:
 def test_one_that_is_gone_is_named_by_the_verdict(root: Path, folder: str) -> None:
     shutil.rmtree(root / folder)
     outcome = outcome_of(root, ALL_ON)
-    assert outcome.exit_code == 0 and f"{folder}/: missing" in outcome.verdict
+    assert outcome.exit_code == 0 and f"{folder}/: missing" in verdict_text(outcome)
     assert any(f"{folder}/: missing" in why for why in judge(outcome).why)
     assert any("Look for the folder where the copy was made" in step.text for step in shown_steps(outcome, ["/s"], "/p"))
-    assert f"{folder}/: missing" not in outcome_of(root, "").verdict
+    assert f"{folder}/: missing" not in verdict_text(outcome_of(root, ""))
 
 
 def test_entries_that_the_settings_do_not_use_are_counted(root: Path) -> None:

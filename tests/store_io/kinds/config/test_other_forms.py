@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from jobs.report.texts.commands import repair_commands
-from jobs.report.texts.safety_text import judge
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
+from store_io.answer.judgement import judge, verdict_text
 from store_io.broker.settings.config_rules import TABLE_NOUNS
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.outcome.safety import Safety
@@ -161,7 +161,7 @@ def test_what_another_setting_would_read(reads: str, there: str, setting: str, o
     assert audit.outcome.exit_code == 20
     answer = judge(audit.outcome)
     assert answer.kind == Safety.STOP and "without 2 topics, 1 group and 1 offset" in answer.headline
-    assert "begin without 2 topics, 1 group and 1 offset" in audit.outcome.verdict
+    assert "begin without 2 topics, 1 group and 1 offset" in verdict_text(audit.outcome)
     assert not any(name.startswith("config/") and "." not in name for name in audit.outcome.covered.not_judged)
     sound, conf = store(tmp_path / "sound", reads, {reads: Tables()})
     assert not audited(sound, conf).above_note
@@ -283,7 +283,7 @@ def test_offsets_of_light_queues_alone_show_their_setting(tmp_path: Path) -> Non
     made, _ = store(tmp_path / "s", "files", {"lmq": Tables()})
     audit = audited(made, None)
     assert audit.broker is not None and audit.broker["config"]["offsets"] == 1 and not audit.above_note
-    assert "enableLmq = true by its files" in audit.outcome.verdict
+    assert "from the files enableLmq = True" in verdict_text(audit.outcome)
     assert lost(audited(made, made.broker_conf)).keys() == {"offset"}  # a broker.conf that is silent about it
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import Code
+from store_io.answer.judgement import judge
 from tests.support.answers import product
 from tests.support.answers.product import Audited
 from tests.support.stores.replica import replica

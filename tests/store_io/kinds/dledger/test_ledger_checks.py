@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import BY_A_REPAIR
 from schemas.rows import LOSS, Finding
+from store_io.answer.judgement import judge, verdict_text
 from store_io.kinds.dledger import entry_walk, ledger_kind, unit_reader
 from tests.support.answers import product
 from tests.support.damage import write_at
@@ -166,7 +166,9 @@ def test_what_is_beyond_the_bounds_of_a_walk_makes_the_audit_incomplete(tmp_path
         "stretches of entries", "ranges of entries with other index units", "runs of index units",
     }  # fmt: skip
     assert all(" only the first 2 were judged" in sentence for sentence in audit.incomplete)
-    assert audit.broker is None and audit.outcome.verdict.startswith("What RocketMQ")
+    assert audit.broker is None and verdict_text(audit.outcome).startswith(
+        "Do not start this copy: it is damaged, and not all of it"
+    )
 
 
 def test_the_log_of_another_node_is_not_this_ones(tmp_path: Path) -> None:
@@ -176,8 +178,7 @@ def test_the_log_of_another_node_is_not_this_ones(tmp_path: Path) -> None:
     other.write_bytes(b"\x07" * 300)
     audit = product.audit(store.root, store.release, store.broker_conf)
     assert audit.above_note == [] and audit.outcome.exit_code == 0 and audit.outcome.covered.not_judged == ["dledger-n1"]
-    assert audit.outcome.verdict.endswith("Not judged: dledger-n1")
     assert judge(audit.outcome).why[-1] == "Not judged, as no start of this DLedger node reads it: dledger-n1."
     (store.root / FOLDER).rename(store.root / "dledger-n2")  # now its own is missing
     alone = product.audit(store.root, store.release, store.broker_conf)
-    assert "dledger-n2/ are not read without dLegerSelfId=n2" in alone.outcome.verdict and alone.outcome.exit_code == 20
+    assert "dledger-n2/ are not read without dLegerSelfId=n2" in verdict_text(alone.outcome) and alone.outcome.exit_code == 20

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.answer.judgement import verdict_text
 from tests.support.answers import product
 from tests.support.answers.product import Audited
 from tests.support.stores.timers import SLOT_BYTES, SLOTS, TimerStore, timer_store
@@ -81,4 +82,4 @@ def test_what_is_no_regular_file_leaves_the_audit_incomplete(tmp_path: Path, nam
     kind(path)
     done = audit(made, "5.4.0", "timerWheelSnapshotFlush=true\n")
     assert done.outcome.exit_code == 3 and any(name in sentence for sentence in done.incomplete)
-    assert "consistent" not in done.outcome.verdict
+    assert "consistent" not in verdict_text(done.outcome)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE
+from store_io.answer.judgement import verdict_text
 from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.product import Audited
@@ -34,7 +35,7 @@ def test_a_due_message_without_a_copy(tmp_path: Path) -> None:
     done = audit(made)
     (lost,) = (f for f in done.findings if f.code == "timer_message_lost")
     assert (lost.severity, lost.count, lost.file, lost.start, lost.end) == (LOSS, 4, "config/timercheck", 0, 8)
-    assert done.outcome.exit_code == 20 and "never deliver 4 timer messages" in done.outcome.verdict
+    assert done.outcome.exit_code == 20 and "never delivers 4 timer messages" in verdict_text(done.outcome)
 
 
 def test_in_a_copy_of_a_running_broker_it_is_a_note(tmp_path: Path) -> None:
@@ -43,7 +44,7 @@ def test_in_a_copy_of_a_running_broker_it_is_a_note(tmp_path: Path) -> None:
     done = audit(made)
     assert done.outcome.exit_code == 0 and done.broker is not None and done.broker["timer"]["lost"]["messages"] == 4
     assert [f.severity for f in done.findings if f.code == "timer_message_lost"] == [NOTE]
-    assert done.outcome.verdict.endswith(". 4 timer messages, due after the copy's last message, would not be delivered")
+    assert " 4 timer messages, due after the copy's last message, would not be delivered." in verdict_text(done.outcome)
 
 
 def test_of_a_slave_it_is_a_note_too(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ def test_messages_that_wait_for_a_service_that_is_off_are_named(tmp_path: Path) 
     (found,) = (f for f in done.findings if f.code == "timer_messages_wait")
     assert waiting and (found.severity, found.count) == (NOTE, waiting)
     assert done.outcome.exit_code == 0 and done.broker is not None and done.broker["timer"] is None
-    assert f"{waiting} timer messages" in done.outcome.verdict and "timerWheelEnable=false" in done.outcome.verdict
+    assert f"{waiting} timer messages" in verdict_text(done.outcome) and "timerWheelEnable=false" in verdict_text(done.outcome)
     assert not [f for f in audit(made).findings if f.code == "timer_messages_wait"]
 
 

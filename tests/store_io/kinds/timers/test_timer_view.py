@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.answer.judgement import verdict_text
 from store_io.kinds.timers import timer_kind
 from tests.support import damage
 from tests.support.answers import product
@@ -33,7 +34,7 @@ def test_copies_that_are_cut_away_are_never_delivered_again(tmp_path: Path, rele
         "their delivered copies are cut away", "no copy of them was ever delivered",  # this one's is damaged
     }  # fmt: skip
     assert timer["lost"]["messages"] == 4 and timer["lost"]["first_delivery_time"] == "2023-11-14T22:13:22.000Z"
-    assert "never deliver 4 timer messages" in done.outcome.verdict
+    assert "4 timer messages that stay in the CommitLog will never" in verdict_text(done.outcome)
     assert {q["topic"] for q in done.broker["lost"]["by_queue"]} == {"orders", "other"}
 
 
@@ -56,7 +57,7 @@ def test_too_many_to_hold_are_said_to_be_not_judged(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(timer_kind, "MAX_TIMER_PARTS", 0)
     done = product.audit(made.root, "5.3.3", made.conf)
     assert done.broker is not None and done.broker["timer"] == {"log_end": 520, "queue_offset": 10, "lost": None}
-    assert "timers" in done.outcome.covered.not_judged and "Not judged: timers" in done.outcome.verdict
+    assert "timers" in done.outcome.covered.not_judged and "a start reads it: timers." in verdict_text(done.outcome)
 
 
 def test_a_message_whose_head_is_gone_leaves_the_checkpoints_offset(tmp_path: Path) -> None:
@@ -92,9 +93,7 @@ def test_messages_that_no_slot_leads_to_are_lost(tmp_path: Path) -> None:
 
     def lost() -> tuple[int, set[tuple[str, str]]]:
         done = product.audit(made.root, "5.3.3", made.conf)
-        assert (
-            done.outcome.exit_code == 20 and done.broker is not None and "would start and never deliver" in done.outcome.verdict
-        )
+        assert done.outcome.exit_code == 20 and done.broker is not None and "A start never delivers" in verdict_text(done.outcome)
         assert done.outcome.holds.timers.fates.unreached.messages == done.broker["timer"]["lost"]["messages"]
         assert done.outcome.holds.timers.fates.waiting.messages + done.broker["timer"]["lost"]["messages"] == 300
         return done.broker["timer"]["lost"]["messages"], {(f.code, f.severity) for f in done.findings}

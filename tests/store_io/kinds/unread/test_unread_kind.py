@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from jobs.report.texts.next_steps import shown_steps
-from jobs.report.texts.safety_text import judge
 from schemas.answer import StepName
 from schemas.finding_codes import Code
+from store_io.answer.judgement import judge
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.plan_writer import audit_plan

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.answer.judgement import verdict_text
 from store_io.broker.releases import broker_rules
 from store_io.broker.settings.read_settings import read_settings
 from store_io.model.facts.log_place import LogPlace, log_place
@@ -95,7 +96,7 @@ def test_the_audit_asks_for_the_log_and_finds_nothing_lost(tmp_path: Path) -> No
     conf = "mappedFileSizeConsumeQueue=2000\nstorePathRootDir=/opt/store\nstorePathCommitLog=/opt/commitlog"
     outcome = audit(tmp_path, "5.3.3", conf).outcome
     assert outcome.exit_code == 3 and audit_plan(outcome)["broker"] is None
-    assert "name it with --commitlog" in outcome.verdict and "Nothing to lose" not in outcome.verdict
+    assert "name it with --commitlog" in verdict_text(outcome) and "Nothing to lose" not in verdict_text(outcome)
     assert not outcome.found.counts.get("loss")
     emptied = audit(tmp_path, "5.3.3", conf.partition("storePathCommitLog")[0]).outcome
-    assert emptied.exit_code == 20 and "Nothing to lose is left here" in emptied.verdict
+    assert emptied.exit_code == 20 and "Nothing to lose is left here" in verdict_text(emptied)
