@@ -23,7 +23,7 @@ from jobs.messages.message_query import Query, read_query, say, tell
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.query_text import Csv, JsonLines, Table, loss_text, only_here_text
 from jobs.runtime.output import OutputFailed, write_local
-from jobs.runtime.spark_start import LazySpark, leave_pandas_out
+from jobs.runtime.spark_start import LazySpark
 from jobs.tasks.threads_or_spark import SparkWorkers
 from schemas.rows import NAMED, Row
 from store_io.base.compiled.code_files import start_quickly
@@ -60,7 +60,6 @@ def run(command: Command) -> int:
         _refuse_existing(query.out)
     checksum.trust()
     start_quickly()
-    leave_pandas_out()
     if store.release_from != NAMED and (query.broker or query.needs_audit or other is not None):
         say(assumed_sentence(store.release, store.release_from))
     with LazySpark(command.spark) as spark:

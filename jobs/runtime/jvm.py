@@ -1,8 +1,7 @@
 """The driver's JVM: started before this process loads what it needs itself, so that both start side by side.
 
-Spark's own scripts start a JVM only to find out how to start the JVM. Without settings that only they understand, this module
-starts it directly, with the same words (`org.apache.spark.launcher.SparkSubmitCommandBuilder`). Standard library only, until
-`connect`.
+Spark's own script starts it, which becomes the JVM: it alone knows what all of Spark's options, variables and files mean.
+Standard library only, until `connect`.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import IO, Any
 
 from jobs.cli import parser
@@ -32,26 +30,6 @@ from store_io.source import disk_cache, storage_options
 # the JVM's messages about its class archive help no user.
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable")
 
-# What Spark's launcher gives every JVM (org.apache.spark.launcher.JavaModuleOptions), without --add-modules=jdk.incubator.vector:
-# only its linear algebra uses that, and a small Java runtime lacks it.
-_OPENED = "lang lang.invoke lang.reflect io net nio util util.concurrent util.concurrent.atomic".split()
-_OPENED_INSIDE = "jdk.internal.ref sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar".split()
-MODULE_OPTIONS = (
-    "-XX:+IgnoreUnrecognizedVMOptions",
-    *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in (*(f"java.{name}" for name in _OPENED), *_OPENED_INSIDE)),
-    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
-    "-Dio.netty.tryReflectionSetAccessible=true",
-    "-Dio.netty.allocator.type=pooled",
-    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
-    "--sun-misc-unsafe-memory-access=allow",
-    "--enable-native-access=ALL-UNNAMED",
-    "-Dderby.connection.requireAuthentication=false",
-)
-_HEAP = "-Xmx1g"  # Spark's default of spark.driver.memory
-# Variables that Spark's scripts make settings or class path of.
-_SCRIPTS = (
-    "SPARK_CONF_DIR HADOOP_CONF_DIR YARN_CONF_DIR SPARK_DIST_CLASSPATH SPARK_SUBMIT_OPTS SPARK_DRIVER_MEMORY SPARK_MEM".split()
-)
 _FOREIGN = ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 S3A_KEYS = "spark.storeAudit.keysForS3a"  # the setting with which Spark's own file systems get the login of S3
 _SOCKET_PATH = 100  # bytes: the path of a Unix socket has 103 or 107 at most, by system
@@ -118,7 +96,8 @@ class Jvm:
             stderr=self._log,
             env={
                 **(os.environ if keys else storage_options.for_jvm(os.environ)),
-                **_variables(),
+                "SPARK_HOME": spark_home(),  # else the script looks for it with a Python
+                "SPARK_CONNECT_MODE": "0",  # as PySpark starts it
                 PLACE: self.workers_place,
                 NOTES_PLACE: self.notes_place,
                 "_PYSPARK_DRIVER_CONN_INFO_PATH": self._told,
@@ -213,29 +192,16 @@ def spark_home() -> str:
 
 
 def command(spark_words: Sequence[str], java_options: Sequence[str], scratch: str) -> list[str]:
-    """Return the command line of the JVM, or of Spark's scripts if a setting is for them to understand.
+    """Return the command line of Spark's script, with what the JVM needs at its start. `jobs.runtime.session` sets all else.
 
     scratch: the folder for the JVM's temporary files, and for Spark's own by default.
     """
-    options = _jvm_options(java_options, scratch)
-    if needs_launcher(spark_words, os.environ):
-        return [f"{spark_home()}/bin/spark-submit", *_submit_words(spark_words, options)]
-    # Spark's scripts leave this class path, in this order: an archive of classes holds for one class path.
-    jars = Path(spark_home(), "jars")
-    class_path = [*environment.jars(), f"{spark_home()}/conf", *map(str, jars.glob("slf4j-api-*.jar")), f"{jars}/*"]
-    java = [f"{os.environ['JAVA_HOME']}/bin/java", "-cp", os.pathsep.join(class_path), _HEAP, *options, *MODULE_OPTIONS]
-    return [*java, "org.apache.spark.deploy.SparkSubmit", *spark_words, "pyspark-shell"]
-
-
-def needs_launcher(spark_words: Sequence[str], variables: Mapping[str, str]) -> bool:
-    """Say whether a setting, a file or a variable may decide how the JVM is to be started.
-
-    Such settings are for the driver itself, or for a cluster.
-    """
-    if any(variables.get(name) for name in _SCRIPTS) or os.path.exists(f"{spark_home()}/conf"):
-        return True
-    told = any("driver" in word or word == "--properties-file" for word in spark_words)
-    return told or not is_local(parser.master_of(spark_words))
+    options = " ".join(map(_java_quoted, _jvm_options(java_options, scratch)))
+    own_path = parser.spark_setting(spark_words, "spark.driver.extraClassPath", "--driver-class-path")
+    class_path = [*environment.jars(), *([own_path] if own_path else [])]
+    path = ["--driver-class-path", os.pathsep.join(class_path)] if class_path else []
+    script = [f"{spark_home()}/bin/spark-submit", "--conf", f"spark.driver.defaultJavaOptions={options}"]
+    return [*script, *spark_words, *path, "pyspark-shell"]
 
 
 def is_local(master: str) -> bool:
@@ -251,25 +217,11 @@ def _jvm_options(java_options: Sequence[str], scratch: str) -> list[str]:
     return options
 
 
-def _submit_words(spark_words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return the words of Spark's launcher: settings that the JVM needs at its start. `jobs.runtime.session` sets all others."""
-    words = ["--conf", f"spark.driver.defaultJavaOptions={' '.join(map(_java_quoted, options))}"]
-    own_path = parser.spark_setting(spark_words, "spark.driver.extraClassPath", "--driver-class-path")
-    class_path = [*environment.jars(), *([own_path] if own_path else [])]
-    path = ["--driver-class-path", os.pathsep.join(class_path)] if class_path else []
-    return [*words, *spark_words, *path, "pyspark-shell"]
-
-
 def _java_quoted(option: str) -> str:
     """Quote one option for Spark's launcher, which splits a line of them: double quotes, with backslashes."""
     if not any(c in option for c in " \"'\\"):
         return option
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _variables() -> dict[str, str]:
-    """Return the further variables of Spark's scripts, which set them again."""
-    return {"SPARK_HOME": spark_home(), "SPARK_SCALA_VERSION": "2.13", "SPARK_CONNECT_MODE": "0", "PYTHONHASHSEED": "0"}
 
 
 def last_words(log: str) -> str:

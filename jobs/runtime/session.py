@@ -81,7 +81,6 @@ _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _LOCAL = re.compile(r"local(?:\[([0-9]+|\*)\])?")
 _TASK_FAILURES = "4"  # Spark's own default on clusters
 _DELTA = "io.delta.sql.DeltaSparkSessionExtension"
-_numpy_converters: list[Any] = []
 _NEEDED = (
     *("dfs.ha.namenodes.", "dfs.namenode.rpc-address.", "dfs.client.", "fs.viewfs.mounttable."),
     *("dfs.data.transfer.protection", "hadoop.security.authentication"),
@@ -109,7 +108,6 @@ class Session:
         """Return Spark SQL. It takes a second to begin: what needs only tasks does without."""
         from pyspark.sql import SparkSession
 
-        _convert_numpy(True)
         builder: Any = SparkSession.builder
         with _own_interrupts():
             session: SparkSession = builder.getOrCreate()
@@ -205,7 +203,6 @@ def on(jvm: Jvm, defaults: Mapping[str, str] = COMMANDS_DEFAULTS, progress_json:
 
         for name in _QUERY_LOGGERS:  # what they log is raised as well: a page of JSON
             PySparkLogger.getLogger(name).disabled = True
-        _convert_numpy(False)
         gateway = jvm.connect()
     except BaseException:
         jvm.end()
@@ -258,18 +255,6 @@ def _own_interrupts() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)
-
-
-def _convert_numpy(wanted: bool) -> None:
-    """Choose whether py4j looks at each argument for being NumPy's, which loads pandas first: for Spark SQL alone."""
-    from py4j.protocol import INPUT_CONVERTER
-
-    if wanted:
-        INPUT_CONVERTER.extend(_numpy_converters)
-        _numpy_converters.clear()
-        return
-    _numpy_converters.extend(one for one in INPUT_CONVERTER if type(one).__name__.startswith("Numpy"))
-    INPUT_CONVERTER[:] = [one for one in INPUT_CONVERTER if one not in _numpy_converters]
 
 
 def _forget(context: Any = None) -> None:

@@ -5,7 +5,6 @@ Nothing of Spark is loaded before a command wants Spark: a question that is answ
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from types import TracebackType
@@ -50,7 +49,6 @@ class LazySpark:
         self._jvm = Jvm(self.words)
         self._stack.callback(self._jvm.end)
         load()
-        leave_pandas_out()
         from jobs.runtime import session  # noqa: F401  before the fork
         from jobs.runtime.python_workers import WarmWorkers
 
@@ -74,30 +72,3 @@ class LazySpark:
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.__exit__(kind, problem, trace)
-
-
-def leave_pandas_out() -> None:
-    """Have pyarrow take it that there is no pandas, for all of this process, unless that is loaded already.
-
-    For commands that give pyarrow nothing of pandas: pyarrow loads pandas, which takes 0.3 s, to see whether an array that it is
-    given is one of pandas. A call of pyarrow for pandas' own kinds (`to_pandas`) gets them as always.
-    """
-    if "pandas" in sys.modules:
-        return
-    import numpy as np
-    import pyarrow as pa
-
-    sys.meta_path.insert(0, _NoPandas)
-    try:
-        pa.array(np.zeros(1))  # pyarrow tries once
-    finally:
-        sys.meta_path.remove(_NoPandas)
-
-
-class _NoPandas:
-    """A finder of modules that finds no pandas."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name)

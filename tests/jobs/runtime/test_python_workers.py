@@ -30,12 +30,10 @@ os._exit(0) if sys.argv[2] == "killed" else workers.close()
 LOADED = """
 import sys
 from jobs.commands import audit
-from jobs.runtime.spark_start import leave_pandas_out
 from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
 
 audit._load_tasks(AuditOptions([StoreArgument(name, "/" + name) for name in sys.argv[1:]], "/out"))
-leave_pandas_out()
 print(*sys.modules)
 """
 

@@ -163,7 +163,8 @@ def test_a_jvm_that_runs_tasks_itself_is_closed_to_strangers(
 
 
 def test_a_users_class_path_stands_beside_deltas(spark: SparkSession) -> None:
-    words = jvm_module._submit_words(["--conf", "spark.driver.extraClassPath=/mine.jar", "--master", "local[3]"], [])
+    own = ["--conf", "spark.driver.extraClassPath=/mine.jar", "--master", "local[3]"]
+    words = jvm_module.command(own, [], "/scratch")
     path = words[words.index("--driver-class-path") + 1].split(os.pathsep)
     assert path == [*environment.jars(), "/mine.jar"] and len(path) > 1
     assert words[-1] == "pyspark-shell" and "local[3]" in words
@@ -221,58 +222,6 @@ def test_the_packed_environment_works_wherever_it_is_unpacked(tmp_path: Path) ->
         f"{tmp_path}/some where/site-packages/pyarrow/__init__.py",
         f"{environment.ROOT}/store_io/model/loss.py",
     ], done.stderr
-
-
-@needs_environment
-def test_the_jvm_gets_what_sparks_own_launcher_would_give_it(spark: SparkSession) -> None:
-    """But for a module that a small Java runtime lacks. Both are asked for the same words."""
-    words = ["--master", "local[2]", "--conf", "spark.a=b c"]
-    ours = jvm_module.command(words, [], "/scratch")
-    assert spark.sparkContext._jvm is not None
-    java: Any = spark.sparkContext._jvm.java
-    builder = java.lang.Class.forName("org.apache.spark.launcher.SparkSubmitCommandBuilder")
-    asked = java.util.ArrayList()
-    for word in jvm_module._submit_words(words, jvm_module._jvm_options([], "/scratch")):
-        asked.append(word)
-    make = next(one for one in builder.getDeclaredConstructors() if one.getParameterCount() == 1)
-    make.setAccessible(True)
-    made = make.newInstance(_java_array(spark, [asked]))
-    variables = java.util.HashMap()
-    build = builder.getMethod("buildCommand", _java_array(spark, [java.lang.Class.forName("java.util.Map")], "Class"))
-    build.setAccessible(True)
-    theirs = list(build.invoke(made, _java_array(spark, [variables])))
-    assert theirs[0].endswith("/bin/java")
-    dropped = {"--add-modules=jdk.incubator.vector"}
-    until = ours.index("org.apache.spark.deploy.SparkSubmit")
-    assert ours[1:until] == [word for word in theirs[1 : theirs.index(ours[until])] if word not in dropped]
-    assert ours[until + 1 :] == [*words, "pyspark-shell"]
-
-
-def _java_array(spark: SparkSession, values: list[Any], kind: str = "Object") -> Any:
-    context: Any = spark.sparkContext
-    array = context._gateway.new_array(getattr(context._jvm.java.lang, kind), len(values))
-    for number, value in enumerate(values):
-        array[number] = value
-    return array
-
-
-@pytest.mark.parametrize(
-    ("words", "variables", "theirs"),
-    [
-        ([], {}, False),
-        (["--master", "local[3]", "--conf", "spark.a=b", "--jars", "/a.jar"], {"PATH": "/bin"}, False),
-        (["--master", "yarn"], {}, True),
-        (["--master", "local-cluster[1,1,1024]"], {}, True),
-        (["--conf", "spark.master=yarn"], {}, True),
-        (["--conf", "spark.driver.memory=2g"], {}, True),
-        (["--driver-memory", "2g"], {}, True),
-        (["--properties-file", "a"], {}, True),
-        ([], {"SPARK_CONF_DIR": "/conf"}, True),
-        ([], {"SPARK_DIST_CLASSPATH": "/a"}, True),
-    ],
-)
-def test_what_only_sparks_scripts_understand_is_left_to_them(words: list[str], variables: dict[str, str], theirs: bool) -> None:
-    assert jvm_module.needs_launcher(words, variables) is theirs
 
 
 def test_a_jvm_that_is_not_wanted_any_more_ends_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

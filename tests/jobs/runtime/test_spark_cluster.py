@@ -47,7 +47,9 @@ def test_audit_export_repair_and_history_as_in_one_process(running: Cluster, els
     words = ["audit", "--fleet", "fleet.toml", "--write", "consumequeue", "--out"]
     one, many = here([*words, "one"], elsewhere), running.run([*words, "many"], elsewhere)
     assert (many.returncode, many.stderr) == (one.returncode, "")
-    results = [json.loads((elsewhere / name / "result.json").read_text()) for name in ("one", "many")]
+    # Their steps name their own folders.
+    texts = [(elsewhere / name / "result.json").read_text().replace(f"/{name}/", "/OUT/") for name in ("one", "many")]
+    results = [json.loads(text) for text in texts]
     assert steady(results[1]) == steady(results[0])
     found = list(cases(*STORES))
     assert len(found) == len(STORES)
@@ -230,7 +232,9 @@ def test_two_hundred_stores_of_all_releases_in_one_run(running: Cluster, elsewhe
     words = ["audit", "--fleet", "fleet.toml", "--run-id", "night", "--progress", "json", "--out"]
     one, many = here([*words, "one"], elsewhere), running.run([*words, "many"], elsewhere)
     assert (one.returncode, many.returncode) == (3, 3), many.stderr
-    results = [json.loads((elsewhere / name / "result.json").read_text()) for name in ("one", "many")]
+    # Their steps name their own folders.
+    texts = [(elsewhere / name / "result.json").read_text().replace(f"/{name}/", "/OUT/") for name in ("one", "many")]
+    results = [json.loads(text) for text in texts]
     assert steady(results[1]) == steady(results[0])
     assert {store["name"] for store in results[1]["stores"] if store["code"]} == bad and len(results[1]["stores"]) == 200
     names = [f"store-{number:03}" for number in range(200)]

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jobs.runtime import setup as environment
-from jobs.runtime.jvm import MODULE_OPTIONS, QUICK_START, spark_home
+from jobs.runtime.jvm import QUICK_START, spark_home
 from tests.support.processes.children import end_with_parent
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
@@ -157,19 +157,18 @@ def _started(kind: str, words: Sequence[str], place: Path) -> subprocess.Popen[b
         commands.mkdir()
         # The archive's Python is a script that looks for this one. Beside it there is no package at all.
         (commands / f"python{sys.version_info.major}.{sys.version_info.minor}").symlink_to(sys._base_executable)  # type: ignore[attr-defined]
-    java = environment.java_runtime().home
     bare = {
         "PATH": f"{commands}:/usr/bin:/bin",
-        "JAVA_HOME": java,
+        "JAVA_HOME": environment.java_runtime().home,
         "SPARK_HOME": spark_home(),
-        "SPARK_SCALA_VERSION": "2.13",  # Spark's own scripts look for it
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": " ".join(QUICK_START),
         "TMPDIR": str(place),
     }
-    command = [f"{java}/bin/java", "-cp", f"{spark_home()}/jars/*", "-Xmx256m", *QUICK_START, *MODULE_OPTIONS]
     with open(place / "log", "ab") as log:
         return subprocess.Popen(
-            [*command, f"org.apache.spark.deploy.{kind}", *words],
+            [f"{spark_home()}/bin/spark-class", f"org.apache.spark.deploy.{kind}", *words],
             env=bare, cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0, preexec_fn=end_with_parent,
         )  # fmt: skip
 
