@@ -30,7 +30,6 @@ from jobs.report.texts.run_words import (
     assumed_words,
     broker_name_of,
     exit_words,
-    kinds_text,
     note_kinds,
     store_title,
     would_be_lost,
@@ -46,7 +45,7 @@ from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN
 from schemas.start_effect import StartEffect
 from store_io.answer.answers import answer_of
 from store_io.answer.judgement import judge
-from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
+from store_io.base.exit_codes import SEVERITIES, of_run, rank
 from store_io.base.times import span_text
 from store_io.base.wording import bytes_text, clause, count_text, names_text
 from store_io.outcome.safety import (
@@ -57,13 +56,13 @@ from store_io.outcome.safety import (
     named_notes,
     settings_at_odds,
 )
-from store_io.wording.refusals import refusal_sentence
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
 _PREMISE_WORDS = {TAKEN: "Settings", DOUBT: "Doubt", ASSUMED: "Assumed", NOTED: "Noted"}
 _LINES = 5  # of a list: topics, groups, codes, next steps
 _NAME = 40  # characters of a name
+_HEADLINE = 200  # characters of a headline in a list of stores
 _WIDTH = 120  # characters of a line of ours at most; paths and commands are never broken
 _STORES = 50  # of a fleet with a line each; of those that are safe to start, fewer
 _SAFE_STORES = 10
@@ -250,7 +249,7 @@ def _differences(outcome: Outcome, paint: Paint) -> list[str]:
     for group in groups[:_LINES]:
         files = sorted({f.file for f in group.found if f.file})
         where = f" ({_listed(files)})" if files else ""
-        lines += _rows("", f"{group.total:>{_NUMBER - 2},}  {group.code}: {clause(group.meaning or group.code)}{where}", _NUMBER)
+        lines += _rows("", f"{group.total:>{_NUMBER - 2},}  {group.code}: {clause(group.said)}{where}", _NUMBER)
     lines += _more(len(groups) - _LINES, "kind")
     return lines
 
@@ -305,15 +304,14 @@ def _fleet(outcomes: Sequence[Outcome], paint: Paint) -> Iterator[str]:
     shown, folded = judged[:most], Counter(answer_of(outcome) for outcome, _ in judged[most:])
     width = min(_NAME, max((len(_title(outcome)) for outcome, _ in shown), default=4))
     answer = f"{'answer':<11}  {'first':<9}"
-    yield paint(BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {answer}  {'lost messages':>13}  what")
+    yield paint(BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {answer}  {'lost messages':>13}  headline")
     for outcome, judgement in shown:
         lost = count_text(outcome.loss.messages) if outcome.started is not None else "?"
         code = paint(code_colour(outcome.exit_code, lacks_of(outcome)[1]), f"{outcome.exit_code:>4}")
         name = f"{_title(outcome):<{width}}"
         answer = f"{answer_of(outcome):<11}  {first_name(outcome):<9}"
         start = f"{code}  {name}  {printable(outcome.release):<7}  {answer}  {lost:>13}"
-        what = ", ".join(filter(None, [judgement.condition, _what(outcome)]))
-        yield f"{start}  {what}".rstrip()
+        yield f"{start}  {printable(judgement.headline, _HEADLINE)}"
     for rest, number in folded.items():
         yield f"      and {count_text(number, 'more store')}: {rest}"
     kinds = Counter((-rank(o.exit_code), exit_words(o.exit_code, [o])) for o in outcomes)
@@ -341,30 +339,3 @@ def _replicas(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield from _more(len(tables) - _LINES, "table of config/", "tables of config/")
         yield from (_row("", printable(problem)) for problem in group.problems[:_LINES])
     yield from _more(len(groups) - _LINES, "group")
-
-
-def _what(outcome: Outcome) -> str:
-    """Say why a store is at its place in the ranking.
-
-    The reason is what stops it, else the messages that it lacks of its group, and its worst findings' codes, most of them first.
-    """
-    doubts = [premise.sentence for premise in outcome.assumed.premises if premise.kind == DOUBT]
-    if doubts:
-        return printable(doubts[0])
-    if outcome.refusal is not None:
-        return printable(str(refusal_sentence(outcome.refusal)))
-    if outcome.exit_code in GAP_CODES and outcome.incomplete:
-        return printable(outcome.incomplete[0])
-    counts: Counter[tuple[str, str]] = Counter()
-    for finding in outcome.found.findings:
-        if finding.severity != NOTE:
-            counts[finding.severity, finding.code] += finding.count
-    ranked = sorted(counts, key=lambda kind: (SEVERITIES.index(kind[0]), -counts[kind], kind[1]))
-    lacks = lacks_of(outcome)[0]
-    parts = [f"lacks {count_text(lacks, 'message')} of its group"] if lacks else []
-    parts += [kinds_text([f"{code} {counts[severity, code]:,}" for severity, code in ranked])] if ranked else []
-    if not parts and outcome.covered.not_judged:
-        return printable(f"not judged: {names_text(outcome.covered.not_judged)}")
-    if not parts and outcome.found.counts.get(NOTE):
-        return f"{count_text(outcome.found.counts[NOTE], 'note')}: {note_kinds([outcome])}"
-    return ", ".join(parts)
