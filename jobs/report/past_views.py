@@ -129,7 +129,6 @@ class StoreInFleet:
     safety: str
     answer: str | None
     steps: Sequence[str] | None
-    why: str
     lost_timers: int
     age_seconds: int
     latest: LatestRun

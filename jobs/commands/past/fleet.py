@@ -24,7 +24,7 @@ from jobs.tables.past_runs import History, Pages, began, by_store, link_to
 from schemas.finding_codes import Code
 from schemas.rows import LOSS
 from store_io.base.errors import StoreError
-from store_io.base.exit_codes import GAP_CODES, severity_rank
+from store_io.base.exit_codes import severity_rank
 from store_io.base.paths import is_uri
 from store_io.outcome.safety import Safety, is_unsafe
 
@@ -118,7 +118,6 @@ def fleet_view(
                 safety=safety_of(run),
                 answer=run.answer,
                 steps=run.steps,
-                why=_why(run),
                 lost_timers=sum(code.count for code in timers),
                 age_seconds=max(0, (micros_of(now) - began(run)) // 1_000_000),
                 latest=run,
@@ -145,19 +144,6 @@ def safety_of(run: LatestRun) -> str:
     if run.safety in KINDS:
         return str(run.safety)
     return Safety.STOP if run.lost_messages else Safety.UNKNOWN
-
-
-def _why(run: LatestRun) -> str:
-    """Return one line on the reason for the store's state.
-
-    It is the refusal, the codes of the most severe findings, or the verdict.
-    """
-    if run.refusal:
-        return run.refusal
-    grave = [f"{code.code} {code.count:,}" for code in run.codes if code.severity != "note"]
-    if not grave or run.exit_code in GAP_CODES:
-        return str(run.verdict)
-    return ", ".join(grave[:3]) + (f" and {len(grave) - 3} more" if len(grave) > 3 else "")
 
 
 def _rank(store: StoreInFleet) -> tuple[object, ...]:

@@ -62,7 +62,7 @@ def _fleet(view: views.FleetView, paint: Paint) -> Iterator[str]:
         if store.lost_timers and lost != "?":
             lost += f" + {count_text(store.lost_timers, 'timer')}"
         codes = " ".join(str(run.exit_code) for run in store.trend[-_TREND:])
-        name, why = printable(store_title(store.name, store.broker_name, _NAME), _NAME), printable(store.why, 120)
+        name, why = printable(store_title(store.name, store.broker_name, _NAME), _NAME), printable(latest.verdict, 120)
         answer, when = answer_text(store.answer), when_text(latest.started_at)
         rows.append((str(latest.exit_code), name, answer, SHORT[store.safety], lost, when, codes, why))
         paints.append(code_colour(latest.exit_code, bool(latest.diverged)))
