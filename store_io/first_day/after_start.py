@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from schemas.layouts.dledger_layout import FOLDER_PREFIX
 from schemas.layouts.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from schemas.rows import QueueKey, Row
 from schemas.start_effect import EDGE_BYTES, BrokerState, Started, StartEffect, WrittenFile
 from schemas.start_effect import Edge as Edge
-from store_io.base.errors import StoreChanged, UsageError
+from store_io.base.errors import UsageError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
 from store_io.base.java.zones import local_time
 from store_io.first_day.cleaning import next_hour
@@ -29,7 +27,7 @@ from store_io.first_day.cleaning_rules import CleaningRules
 from store_io.log.entries.file_entries import unit_bytes
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
-from store_io.source.piece_digest import PieceDigest
+from store_io.source.piece_digest import file_digest
 from store_io.wording.refusals import refusal_sentence
 
 MOST_NAMED = 100  # differences, and topics that grew
@@ -398,7 +396,7 @@ def _bytes(promise: Promise, source: ByteSource, same: set[str], found: AfterSta
             continue
         found.whole += 1
         with source.open(path) as file:
-            if _digest(file, end, size) != digest:
+            if file_digest(file, end, size) != digest:
                 found.differ(Difference(Differs.BYTES, path, start=0, end=end))
 
 
@@ -411,21 +409,3 @@ def _end_of(promise: Promise, path: str, size: int) -> int | None:
         return None
     queue = promise.state.queues.get((inner[0], int(inner[1])))
     return None if queue is None else min(size, max(0, queue[1] * unit_bytes(False) - int(inner[2])))
-
-
-def _digest(file: ByteFile, end: int, size: int) -> str:
-    """Return the digest of a file with zeros from `end` on, as it was before a broker wrote there."""
-    digest, at = PieceDigest(), 0
-    while at < end:
-        data_at = min(file.next_data(at), end)
-        if data_at > at:
-            digest.feed_zeros(data_at - at)
-            at = data_at
-            continue
-        data = np.frombuffer(file.read(at, min(_STEP_BYTES, end - at)), np.uint8)
-        if not len(data):
-            raise StoreChanged.in_size(file.path, file.size, size)
-        digest.feed(data)
-        at += len(data)
-    digest.feed_zeros(size - end)
-    return digest.text()

@@ -15,9 +15,8 @@ from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.kinds.compaction.unserved_topics import unserved_topics
 from store_io.kinds.config.against_queues import against_queues
 from store_io.kinds.config.config_kind import CONFIG
-from store_io.kinds.config.consumer_groups import consumer_groups
+from store_io.kinds.config.consumer_groups import config_not_copied, consumer_groups
 from store_io.kinds.config.lost_tables import damaged_files, files_not_judged, lost_tables, offsets_after_start
-from store_io.kinds.config.not_copied import config_not_copied
 from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.epoch_findings import epoch_findings
 from store_io.kinds.controller.identity_names import identity_names

@@ -7,8 +7,11 @@ import hashlib
 import numpy as np
 
 from store_io.base.crc import checksum
+from store_io.base.errors import StoreChanged
+from store_io.source.byte_file import ByteFile
 
 DIGEST_PIECE_BYTES = 1 << 20
+_STEP_BYTES = 4 << 20  # of a file that is read for its digest alone
 FOLDED_BYTES = 1 << 44  # 4 bytes of each MiB are hashed, so as many zeros take 0.1 s
 
 _ZEROS = np.zeros(DIGEST_PIECE_BYTES, np.uint8)
@@ -69,3 +72,21 @@ class PieceDigest:
         if self._filled:
             self._flush()
         return self._hash.hexdigest()
+
+
+def file_digest(file: ByteFile, end: int, size: int) -> str:
+    """Return the digest of a file of that size with zeros from `end` on. Holes are not read. Raises StoreError."""
+    digest, at = PieceDigest(), 0
+    while at < end:
+        data_at = min(file.next_data(at), end)
+        if data_at > at:
+            digest.feed_zeros(data_at - at)
+            at = data_at
+            continue
+        data = np.frombuffer(file.read(at, min(_STEP_BYTES, end - at)), np.uint8)
+        if not len(data):
+            raise StoreChanged.in_size(file.path, file.size, size)
+        digest.feed(data)
+        at += len(data)
+    digest.feed_zeros(size - end)
+    return digest.text()

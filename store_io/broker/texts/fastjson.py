@@ -167,7 +167,7 @@ def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None, integer
     del quoted
     try:
         pairs = partial(_object, hook)
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_float=decimal_of)
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=refuse_constant, parse_float=decimal_of)
     except json.JSONDecodeError as error:
         raise ConfigFault(error.msg, _position_of(error.pos, text, data)) from error
     except ConfigFault:
@@ -185,7 +185,7 @@ def _object(hook: Callable[[Row], Any] | None, pairs: list[tuple[str, Any]]) -> 
     return read if hook is None else hook(read)
 
 
-def _refuse_constant(name: str) -> Any:
+def refuse_constant(name: str) -> Any:
     raise ConfigFault(f"{name} is no number")
 
 

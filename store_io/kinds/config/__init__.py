@@ -6,9 +6,9 @@
 * `other_forms`: tables of which another form in the copy shows more than a start holds.
 * `start_files`: files and databases over which a start ends, and files that this audit does not judge.
 * `lacking_topics`: topics with messages that the table lacks, and what shows that they were lost.
-* `consumer_groups`: the checks of groups and their offsets, and of a slave's copy.
+* `consumer_groups`: the checks of groups and their offsets, of a slave's copy, and of one without config/ whose log shows that
+  groups consumed.
 * `lost_tables`, `against_queues`: the checks: tables that are lost, or that do not fit the queues.
-* `not_copied`: config/ that was left out of the copy, although the log shows that groups consumed.
 * `offsets_beyond`: offsets beyond the end that a start gives their queue.
 * `rebuild`: the files that a repair writes.
 """

@@ -7,7 +7,7 @@ Source: ConfigManager.load and loadBak, RocksDBTopicConfigManager.merge (config.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,7 +139,7 @@ class Load:
 class StoreConfig:
     """The tables that the managers hold after their load.
 
-    offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset,
+    offsets: (group, topic, queue id) -> offset; `offsets_file` says so.  delay_offsets: level -> offset,
     as stored.  read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file ->
     how that went, of each file over which a start may end.  rules: by which.  database: the folder of the database that holds
     the tables instead; "" where files do.  imports_files: a database takes newer files in.  held: file -> what a database has
@@ -151,7 +151,7 @@ class StoreConfig:
     topics: dict[str, Row] | None = None
     groups: dict[str, Row] = field(default_factory=dict)
     offsets: dict[Offset, int] = field(default_factory=dict)
-    offsets_from: list[tuple[str, Set[Offset]]] = field(default_factory=list)
+    offsets_file: str = ""
     delay_offsets: dict[int, int] = field(default_factory=dict)
     read_from: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
@@ -198,10 +198,6 @@ class StoreConfig:
         """Return topics whose consumers read a compacted log (attribute cleanup.policy)."""
         topics = (self.topics or {}).items()
         return frozenset(name for name, topic in topics if topic.get("attributes", {}).get("cleanup.policy") == "COMPACTION")
-
-    def offset_file(self, offset: Offset) -> str:
-        """Return the file that says so; of several the last one read."""
-        return next(path for path, offsets in reversed(self.offsets_from) if offset in offsets)
 
 
 _TABLE_NAMES = {
@@ -351,7 +347,10 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
         config.held = _held_tables(source, listing, rules)
         _import_files(config, rules)
     for path, done in config.loads.items():
-        _note(config, path, done)
+        config.files += done.files
+        config.problems += done.problems
+        if done.name:
+            config.read_from[path] = done.name
     for path, done in config.loads.items():
         _look_at_backup(source, listing, config, path)
         backup = listing.get(path + BACKUP)
@@ -365,8 +364,7 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
     offsets_path = LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS
     config.offsets = config.loads[offsets_path].entries
     held = config.held.get(offsets_path)
-    offsets_from = held.folder if held is not None and held.present else offsets_path
-    config.offsets_from = [(config.read_from.get(offsets_path, offsets_from), config.offsets.keys())]
+    config.offsets_file = config.read_from.get(offsets_path, held.folder if held is not None and held.present else offsets_path)
     config.delay_offsets, config.groups = delays.entries, groups.entries
     config.topics = topics.entries if topics.name or topics.entries or config.database else None
     if config.database and config.database != SECOND_VERSION_FOLDER:
@@ -443,14 +441,6 @@ def _look_at_backup(source: ByteSource, listing: StoreListing, config: StoreConf
     version = _VERSION.search(data)
     if version is not None:
         config.backup_versions[path] = int(version[1])
-
-
-def _note(config: StoreConfig, path: str, done: Load) -> None:
-    """Keep how the load of a file went."""
-    config.files += done.files
-    config.problems += done.problems
-    if done.name:
-        config.read_from[path] = done.name
 
 
 def _find_damaged(config: StoreConfig, done: Load, step: Advice | None) -> None:

@@ -1,4 +1,4 @@
-"""Checks groups and their offsets, and whether this is a slave's copy (config.md 8).
+"""Checks groups and their offsets, whether this is a slave's copy, and whether config/ was left out of it (config.md 8).
 
 Source: ConsumerOffsetManager; SubscriptionGroupManager.deleteSubscriptionGroupConfig, which leaves offsets;
 DefaultMQPushConsumerImpl.sendMessageBack (a group gives a message back only after it has consumed).
@@ -18,6 +18,9 @@ from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, GROUPS, LMQ_
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.model.evidence import Evidence
+
+# Topics into which a broker puts a message when a group has consumed: retries, dead letters, acknowledgements of pop.
+_OF_CONSUMERS = ("%RETRY%", "%DLQ%", "rmq_sys_REVIVE_LOG")
 
 
 def consumer_groups(evidence: Evidence) -> Iterator[Finding]:
@@ -64,3 +67,21 @@ def _slave(evidence: Evidence) -> Iterator[Finding]:
         Code.COPY_OF_SLAVE, CONFIG_FOLDER, message=f"this copy is a slave's ({lines}): it may end before its master's",
         next=Advice(Step.MAKE_MASTER, (lines,)),
     )  # fmt: skip
+
+
+def config_not_copied(evidence: Evidence) -> Iterator[Finding]:
+    """Yield the finding on config/ that is missing although the log shows that groups consumed.
+
+    A slave gets the tables from its master, so it loses none.
+    """
+    if evidence.copy.listing.has_config or evidence.copy.rules.is_slave:
+        return
+    topics = {key[0] for segment in evidence.segments for key in segment.queues if key[0].startswith(_OF_CONSUMERS)}
+    topics |= {key[0] for key in evidence.queues if key[0].startswith(_OF_CONSUMERS) and evidence.queues[key].used_end > 0}
+    shown = sorted(topics)
+    if shown:
+        names = names_text([seen(topic) for topic in shown], 1)
+        message = (
+            f"config/ is missing, and {count_text(len(shown), 'topic')} of consumers' own show that groups consumed: {names}"
+        )
+        yield Finding(Code.CONFIG_NOT_COPIED, "config", expected="a folder", actual="nothing", message=message)

@@ -85,7 +85,7 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
                 found.append(Finding(Code.CONFIG_TABLE_LOST, folder, severity=severity, message=message, next=step))
             else:
                 message = f"{path}: {_state(done)}, and {_MEANING[path]}"
-                found.append(Finding(Code.CONFIG_TABLE_LOST, path, *_range(evidence, path), severity, message=message))
+                found.append(Finding(Code.CONFIG_TABLE_LOST, path, *evidence.copy.entry_range(path), severity, message=message))
     return [*found, *_older_file(evidence), *_useless_backups(evidence), *_opened_databases(evidence)]
 
 
@@ -105,7 +105,7 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
     step = _way_back(copy, path, fuller) if named else Advice(Step.NAME_CONF)
     count = fuller.lacking + fuller.older
     return Finding(
-        Code.CONFIG_TABLE_LOST, file, *_range(evidence, file), severity, count=count, message=message, next=step
+        Code.CONFIG_TABLE_LOST, file, *evidence.copy.entry_range(file), severity, count=count, message=message, next=step
     )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Itera
         yield Finding(
             Code.CONFIG_TABLE_LOST,
             name,
-            *_range(evidence, name),
+            *evidence.copy.entry_range(name),
             severity,
             count=count,
             message=message,
@@ -207,7 +207,7 @@ def _backup_taken(evidence: Evidence, path: str, done: Load, fuller: FullerForm 
     if fuller is not None:  # the .bak is not the best form that the copy has
         step = _way_back(evidence.copy, path, fuller)
     message = f"{path}: {_state(done)}, so a start takes {done.name}, an older state, and only its log says so"
-    return Finding(Code.CONFIG_BACKUP_TAKEN, path, *_range(evidence, path), message=message, next=step)
+    return Finding(Code.CONFIG_BACKUP_TAKEN, path, *evidence.copy.entry_range(path), message=message, next=step)
 
 
 def _state(done: Load) -> str:
@@ -226,8 +226,8 @@ def _older_file(evidence: Evidence) -> Iterator[Finding]:
     done = evidence.copy[CONFIG].tables.loads.get(TOPICS)
     if done is not None and done.name == TOPICS and version is not None and version > done.counter and not done.hollow:
         message = f"{TOPICS}: version {done.counter}, its .bak has {version}: an older file was put in its place"
-        yield Finding(Code.CONFIG_OLDER, TOPICS, *_range(evidence, TOPICS), expected=str(version), actual=str(done.counter),
-                      message=message)  # fmt: skip
+        place = evidence.copy.entry_range(TOPICS)
+        yield Finding(Code.CONFIG_OLDER, TOPICS, *place, expected=str(version), actual=str(done.counter), message=message)
 
 
 def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
@@ -236,7 +236,7 @@ def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(Code.CONFIG_DAMAGED, name.rstrip("/"), severity=_NOT_TAKEN, message=message)
     for name in evidence.copy[CONFIG].tables.useless_backups:
         message = f"{name}: cannot be used; a start takes the file itself and does not look at it"
-        yield Finding(Code.CONFIG_DAMAGED, name, *_range(evidence, name), _NOT_TAKEN, message=message)
+        yield Finding(Code.CONFIG_DAMAGED, name, *evidence.copy.entry_range(name), _NOT_TAKEN, message=message)
 
 
 def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
@@ -266,7 +266,3 @@ def _in_use(evidence: Evidence) -> bool:
     config = evidence.copy[CONFIG].tables
     own = (config.topics or {}).keys() - config.built_in_topics or config.groups.keys() - config.built_in_groups
     return bool(own or config.offsets or config.delay_offsets or any(s.runs.size for s in evidence.segments))
-
-
-def _range(evidence: Evidence, path: str) -> tuple[int | None, int | None]:
-    return evidence.copy.entry_range(path)

@@ -40,8 +40,8 @@ def beyond_findings(evidence: Evidence, tables: StoreConfig) -> Iterator[Finding
     """Yield the findings on offsets beyond the ends. It matters to a group if messages of the queue are lost."""
     beyond, loss = offsets_beyond(evidence, tables), evidence.loss
     losing = {key for key, queue in loss.by_queue.items() if queue.messages} if loss is not None else set()
+    file = tables.offsets_file
     for row in beyond.groups:
-        file = tables.offset_file((row.group, row.topic, row.queue_id))
         yield Finding(
             Code.CONSUMER_OFFSET_BEYOND_END,
             file,

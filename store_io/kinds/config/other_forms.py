@@ -6,7 +6,7 @@ start holds no entry of the table at all, or where the form is known to be newer
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,7 +21,7 @@ from store_io.broker.settings.built_in_topics import (
 )
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DATABASE_TABLES, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.kinds.config.config_reader import BACKUP, HALF_WRITTEN, Load, StoreConfig
-from store_io.kinds.config.table_places import all_places, table_places
+from store_io.kinds.config.table_places import TablePlace, all_places, table_places
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of
 from store_io.kinds.config.texts.table_forms import OTHER_FILE, Copy, Form, file_forms, of_database, of_file
 from store_io.wording.gaps import gap_text
@@ -116,7 +116,7 @@ def newest_table(copy: ReadCopy, path: str) -> NewestTable:
     done = copy.tables.loads.get(path, Load())
     sound = path in copy.tables.loads and not done.problems and not done.refuses
     held = _own(copy, path, done.entries) if sound else {}
-    forms = list(_others(copy, path, done)) if sound else list(_all(copy, path))
+    forms = list(_others(copy, path, done)) if sound else [*file_forms(copy, path), *_databases(copy, path, all_places(path))]
     shown = [(form, _own(copy, path, _entries(form))) for form in forms]
     newer = [each for each in shown if each[1] and (not held or _is_newer(copy, each[0], each[1], done, held))]
     unread = [*map(gap_text, done.problems), *(f"{form.name}: {form.unread[0]}" for form in forms if form.unread)]
@@ -150,21 +150,14 @@ def _others(copy: ReadCopy, path: str, done: Load) -> Iterator[Form]:
             yield form
     # What a start takes out of another database into the one that it reads, it holds.
     read = {place.folder for place in table_places(copy.rules).get(path, ())[:1]}
-    for number, place in enumerate(all_places(path)):
-        if place.folder not in read and listing.is_file(f"{place.folder}/CURRENT"):
-            yield from _database(copy, path, number)
+    others = (place for place in all_places(path) if place.folder not in read)
+    yield from _databases(copy, path, (place for place in others if listing.is_file(f"{place.folder}/CURRENT")))
 
 
-def _all(copy: ReadCopy, path: str) -> Iterator[Form]:
-    yield from file_forms(copy, path)
-    for number in range(len(all_places(path))):
-        yield from _database(copy, path, number)
-
-
-def _database(copy: ReadCopy, path: str, number: int) -> Iterator[Form]:
-    form = of_database(copy, path, number)
-    if form is not None:
-        yield form
+def _databases(copy: ReadCopy, path: str, places: Iterable[TablePlace]) -> Iterator[Form]:
+    for place in places:
+        if (form := of_database(copy, path, place)) is not None:
+            yield form
 
 
 def _there(copy: Copy, name: str) -> bool:
@@ -245,7 +238,7 @@ def _taken(copy: ReadCopy, path: str, done: Load) -> Form | None:
     if done.name:
         return of_file(copy, path, done.name)
     read = {place.folder for place in table_places(copy.rules).get(path, ())[:1]}
-    return next((of_database(copy, path, n) for n, place in enumerate(all_places(path)) if place.folder in read), None)
+    return next((of_database(copy, path, place) for place in all_places(path) if place.folder in read), None)
 
 
 def _version_time(form: Form | None) -> int | None:

@@ -64,11 +64,6 @@ class DatabaseState:
         return Advice(Step.NO_DATABASE_REPAIR, (self.rule.folder, self.rule.entries))
 
 
-def database_states(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> list[DatabaseState]:
-    """Return the state of each such database that the release knows, in the order of a start. Never raises over bytes."""
-    return [_state(source, listing, rule) for rule in opened_databases(rules)]
-
-
 def _state(source: ByteSource, listing: StoreListing, rule: OpenedDatabase) -> DatabaseState:
     entry = listing.get(rule.folder)
     if entry is not None and entry.kind != "directory":
@@ -135,10 +130,17 @@ class StartFiles:
     names: list[str] = field(default_factory=list)
     databases: list[DatabaseState] = field(default_factory=list)
 
+    def refuse(self, refusal: Refusal | None, by: str, late: bool) -> None:
+        """Note that a start ends there, if nothing before did."""
+        if late:
+            self.late_refusal, self.late_refused_by = self.late_refusal or refusal, self.late_refused_by or by
+        else:
+            self.refusal, self.refused_by = self.refusal or refusal, self.refused_by or by
+
 
 def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, rules: BrokerRules) -> StartFiles:
     """Never raises over bytes; a file that cannot be opened is in `broken`."""
-    found = StartFiles(databases=database_states(source, listing, rules))
+    found = StartFiles(databases=[_state(source, listing, rule) for rule in opened_databases(rules)])
     _judge_databases([state for state in found.databases if not state.rule.late], found)
     for file in config_files(rules):
         if file.stops:
@@ -169,10 +171,7 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
     refusal = loaded.database_refusal or Refusal(RefusalKind.CONFIG_FILE, path)
     if not loaded.database_refusal and loaded.refused:
         refusal = Refusal(RefusalKind.CONFIG_VERSION, path, database)
-    if file.late:
-        found.late_refusal, found.late_refused_by = found.late_refusal or refusal, found.late_refused_by or path
-    else:
-        found.refusal, found.refused_by = found.refusal or refusal, found.refused_by or path
+    found.refuse(refusal, path, file.late)
 
 
 def _judge_databases(states: Sequence[DatabaseState], found: StartFiles) -> None:
@@ -180,13 +179,8 @@ def _judge_databases(states: Sequence[DatabaseState], found: StartFiles) -> None
     for state in states:
         if state.problem and state.rule.opens:
             found.broken.append(state.problem)
-        if not state.stops:
-            continue
-        if state.rule.late:
-            found.late_refusal = found.late_refusal or state.refusal
-            found.late_refused_by = found.late_refused_by or state.rule.folder
-        else:
-            found.refusal, found.refused_by = found.refusal or state.refusal, found.refused_by or state.rule.folder
+        if state.stops:
+            found.refuse(state.refusal, state.rule.folder, state.rule.late)
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------

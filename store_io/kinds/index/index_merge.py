@@ -22,7 +22,6 @@ from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.base.errors import StoreError
 from store_io.base.findings import Findings
-from store_io.broker.message_verdict import Verdict
 from store_io.kinds.index.odd_entries import NEAR_BYTES, NONE, MessageKeys, OddEntries, WrongTimes
 from store_io.log.entries import index_entries
 from store_io.log.entries.index_entries import (
@@ -37,7 +36,7 @@ from store_io.log.records import message_columns, segment_items
 from store_io.log.records.message_columns import HAS_TAGS, Columns, entries_in_order
 from store_io.log.scan.followers import FollowedScan, SegmentPlace
 from store_io.source.byte_file import ByteFile
-from store_io.source.byte_source import ByteSource
+from store_io.source.byte_source import OpenFiles
 from store_io.source.segment_window import SegmentWindow
 
 CHUNK_ENTRIES = 32_768
@@ -385,24 +384,15 @@ class _HeaderTimes:
 
 
 class IndexMerge:
-    """Compares batch by batch, in scan order; `finish` judges what is left over.
+    """Compares batch by batch, in scan order; `finish` judges what is left over."""
 
-    verdict, columns: see `MessageKeys`.
-    """
-
-    def __init__(
-        self,
-        source: ByteSource,
-        files: Sequence[IndexFileRef],
-        place: SegmentPlace,
-        findings: Findings,
-        verdict: Callable[[int], Verdict],
-        columns: Callable[[int], Columns],
-    ):
-        self._source, self._refs, self._path = source, files, place.path
+    def __init__(self, files: Sequence[IndexFileRef], scan: FollowedScan):
+        place, findings = scan.place, scan.findings
+        self._refs, self._path = files, place.path
         self._base, self._end, self._log_end = place.base_offset, place.base_offset + place.size, place.log_end
         self._findings = findings
-        self._open_files: dict[str, ByteFile] = {}
+        self._files = OpenFiles(scan.source, len(files))
+        self._open = self._files.open
         self._broken = False
         parts = self._parts()
         self._compared = {part.file: part.high - part.low for part in parts}  # entries per file
@@ -416,7 +406,7 @@ class IndexMerge:
         self._state[_LOW_PHY], self._state[_HIGH_PHY] = self._low_phy, self._high_phy
         self._wrong = np.empty((2 * CHUNK_ENTRIES, 2), np.int64)
         self._missing: list[int] | None = None  # first and last expected, position, end, keys of the open finding
-        self._keys = MessageKeys(place, verdict, columns)
+        self._keys = MessageKeys(place, scan.verdict, lambda position: scan.messages_from(position, NEAR_BYTES))
         self._odd = OddEntries(files, place, self._keys)
         self._header_times = _HeaderTimes(files, place, self._keys, self._open, self._found.set_begin, findings)
         self._wrong_times = WrongTimes(files)
@@ -424,14 +414,7 @@ class IndexMerge:
 
     def close(self) -> None:
         """Close the index files."""
-        for file in self._open_files.values():
-            file.close()
-        self._open_files.clear()
-
-    def _open(self, path: str) -> ByteFile:
-        if path not in self._open_files:
-            self._open_files[path] = self._source.open(path)
-        return self._open_files[path]
+        self._files.close()
 
     def _parts(self) -> list[_Part]:
         """Return for each file the entries that belong to this segment, in the files' order."""
@@ -465,18 +448,7 @@ class IndexMerge:
         ordered = 0 <= first[0] <= first[-1]
         return ref.begin_phy_offset if ref.begin_phy_offset in first or not ordered else int(first[0])
 
-    @property
-    def outside(self) -> tuple[int, int, int, int]:
-        """See `SegmentSummary.index_unindexed`."""
-        first, last, messages, keys = (int(n) for n in self._outside)
-        return first, last, messages, keys
-
-    @property
-    def seen(self) -> int:
-        """Return entries that were compared."""
-        return self._found.read
-
-    def add(self, columns: Columns) -> None:
+    def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
         """Take the next messages."""
         self._header_times.check(columns)
         if self._broken:
@@ -705,10 +677,14 @@ class IndexMerge:
 
     # ---- what is left over ---------------------------------------------------------------------------------------------
 
-    def finish(self, extents: Sequence[Extent]) -> None:
+    def finish(self, extents: Sequence[Extent], summary: SegmentSummary) -> None:
         """End the stream of messages. extents: the segment's, all of them."""
-        if self._broken:
-            return
+        if not self._broken:
+            self._finish(extents)
+        first, last, messages, keys = (int(n) for n in self._outside)
+        summary.index_unindexed, summary.index_entries_seen = (first, last, messages, keys), self._found.read
+
+    def _finish(self, extents: Sequence[Extent]) -> None:
         found = self._found
         found.leave_raw(int(self._state[_ENTRY]))
         self._run(final=True)
@@ -727,31 +703,11 @@ class IndexMerge:
         self._odd.judge(extents, self._findings)
 
 
-class _IndexFollowing:
-    """Has one scan's messages held against the index."""
-
-    def __init__(self, merge: IndexMerge):
-        self._merge = merge
-
-    def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
-        self._merge.add(columns)
-
-    def finish(self, extents: Sequence[Extent], summary: SegmentSummary) -> None:
-        self._merge.finish(extents)
-        summary.index_unindexed, summary.index_entries_seen = self._merge.outside, self._merge.seen
-
-    def close(self) -> None:
-        self._merge.close()
-
-
 @dataclass(frozen=True)
 class IndexFollower:
     """Holds the messages of all segments against these index files."""
 
     files: tuple[IndexFileRef, ...]
 
-    def follow(self, scan: FollowedScan) -> _IndexFollowing:
-        def near(position: int) -> Columns:
-            return scan.messages_from(position, NEAR_BYTES)
-
-        return _IndexFollowing(IndexMerge(scan.source, self.files, scan.place, scan.findings, scan.verdict, near))
+    def follow(self, scan: FollowedScan) -> IndexMerge:
+        return IndexMerge(self.files, scan)

@@ -7,7 +7,7 @@ MappedFileQueue.truncateDirtyFiles and findMappedFileByOffset, read at 4.8.0, 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,7 +27,7 @@ from store_io.log.entries.file_entries import (
 )
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
-from store_io.source.piece_digest import PieceDigest
+from store_io.source.piece_digest import PieceDigest, file_digest
 
 WINDOW_BYTES = 1 << 20
 FIRST_WINDOW_BYTES = 1 << 14
@@ -124,8 +124,9 @@ def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummar
         facts = {}
         audit = _Audit(task, summary)
         loaded = task.files[task.first_recovered :] if task.last_only else task.files
-        for file in _distinct(loaded if task.last_only else task.audit_files or task.files):
-            facts[file.path] = _scan_file(own, task, file, audit)
+        for file in loaded if task.last_only else task.audit_files or task.files:
+            if file.path not in facts:
+                facts[file.path] = _scan_file(own, task, file, audit)
         for file in loaded:
             if file.path not in facts:
                 facts[file.path] = _scan_file(own, task, file, None)
@@ -141,10 +142,6 @@ def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummar
     except StoreError as why:
         return QueueSummary(task.key, task.batch, files=list(task.files), problem=why.gap())
     return summary
-
-
-def _distinct(files: Iterable[MappedFile]) -> list[MappedFile]:
-    return list({file.path: file for file in files}.values())
 
 
 class _Audit:
@@ -427,7 +424,7 @@ def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dic
                 elif size < layout.EXT_FILE_FULL:
                     found.add(file, (position, position + 2), "a unit's size, 0 or -1", str(size))
             if task.digest:
-                summary.digests[file.path] = _digest(stream)
+                summary.digests[file.path] = file_digest(stream, file.size, file.size)
             summary.bytes_read += stream.size
     summary.findings += found.findings.found
     return ends
@@ -489,7 +486,8 @@ def _unit_at(source: ByteSource, files: Sequence[MappedFile], offset: int, last:
     wrote = last_wrote if found == last else found.size
     if position >= wrote or position + 2 > wrote:
         return 0
-    data = _bytes(source, found.path, position, min(layout.EXT_UNIT_HEADER_BYTES, wrote - position))
+    with source.open(found.path) as file:
+        data = file.read(position, min(layout.EXT_UNIT_HEADER_BYTES, wrote - position))
     size = int.from_bytes(data[:2], "big", signed=True)
     if size < 1:
         return 0
@@ -497,23 +495,3 @@ def _unit_at(source: ByteSource, files: Sequence[MappedFile], offset: int, last:
     if len(data) < layout.EXT_UNIT_HEADER_BYTES or position + layout.EXT_UNIT_HEADER_BYTES + max(bit_map, 0) > wrote:
         return Refusal(RefusalKind.EXT_UNIT_UNWRITTEN, found.path, position=position)
     return size
-
-
-def _bytes(source: ByteSource, path: str, position: int, size: int) -> bytes:
-    with source.open(path) as file:
-        return file.read(position, size)
-
-
-def _digest(file: ByteFile) -> str:
-    digest = PieceDigest()
-    at = 0
-    while at < file.size:
-        data_at = min(file.next_data(at), file.size)
-        if data_at > at:
-            digest.feed_zeros(data_at - at)
-            at = data_at
-            continue
-        data = np.frombuffer(file.read(at, WINDOW_BYTES), np.uint8)
-        digest.feed(data)
-        at += len(data)
-    return digest.text()

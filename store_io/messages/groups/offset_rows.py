@@ -189,9 +189,8 @@ def _offsets(store: OpenStore, scan: OffsetScan) -> Iterator[_Offset]:
     config = read_config(store.source(), store.listing, store.rules)
     if scan.kinds is None or CONSUMER in scan.kinds:
         _check(config, _consumer_file(config), scan.release)
-        for place, offset in config.offsets.items():
-            group, topic, queue_id = place
-            yield _Offset(CONSUMER, whole_text(group), whole_text(topic), queue_id, None, offset, config.offset_file(place))
+        for (group, topic, queue_id), offset in config.offsets.items():
+            yield _Offset(CONSUMER, whole_text(group), whole_text(topic), queue_id, None, offset, config.offsets_file)
     if scan.kinds is None or DELAY in scan.kinds:
         _check(config, DELAY_OFFSETS, scan.release)
         file = config.read_from.get(DELAY_OFFSETS, DELAY_OFFSETS)

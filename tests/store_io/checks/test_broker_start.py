@@ -124,7 +124,7 @@ def test_an_election_that_never_ends() -> None:
 
 def test_offsets_beyond_the_new_end_are_a_loss_to_consumers_only_where_messages_are_lost() -> None:
     offset = ("G", "T", 0)
-    config = StoreConfig(topics={"T": {}}, offsets={offset: 9}, offsets_from=[(CONSUMER_OFFSETS, {offset})], delay_offsets={1: 4})
+    config = StoreConfig(topics={"T": {}}, offsets={offset: 9}, offsets_file=CONSUMER_OFFSETS, delay_offsets={1: 4})
     for loss, severity in ((Loss(), NOTE), (Loss({KEY: QueueLoss(messages=1, cut=0)}), REBUILDABLE)):
         group = next(f for f in found(started(loss, config=config)) if f.code == "consumer_offset_beyond_end")
         assert (group.weight, group.queue_offset, group.expected) == (severity, 9, "at most 5")

@@ -34,7 +34,6 @@ from store_io.kinds.config.rebuild.shown_tables import held_queues, shown_groups
 from store_io.kinds.config.rebuild.written_tables import written_tables
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of
 from store_io.kinds.config.texts.table_forms import MOST_NAMES, Form, chosen_form, database_forms, file_forms, not_kept, own_forms
-from store_io.model.queue_views import QueueView
 from store_io.repair.repair_audit import Audited
 
 _UNPROVEN = {
@@ -340,12 +339,8 @@ def levels_without_offset(audit: Audited) -> dict[int, int]:
     for level in sorted(audit.rules.delays):
         view = audit.views.get((commitlog_layout.SCHEDULE_TOPIC, level - 1))
         if view is not None and level not in done.entries and (view.covered or view.missing):
-            found[level] = _first_entry(view)
+            found[level] = min(start for start, _ in [*view.covered, *view.missing])
     return found
-
-
-def _first_entry(view: QueueView) -> int:
-    return min(start for start, _ in [*view.covered, *view.missing])
 
 
 def _counter(audit: Audited, path: str) -> int:

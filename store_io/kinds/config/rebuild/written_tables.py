@@ -50,7 +50,9 @@ def written_tables(path: str, tables: Mapping[str, Mapping[Any, Any]], version: 
     plain = dict(held)
     for layout in more:
         wanted = {PULL_OFFSETS: rules.pull_offsets, FORBIDDEN: rules.attributes}.get(layout.name, False)
-        rows = {keys: value for keys, value in entries_of(tables.get(layout.name, {}), layout) if _is_held(layout, value)}
+        rows = dict(entries_of(tables.get(layout.name, {}), layout))
+        if layout.name == FORBIDDEN:
+            rows = {keys: value for keys, value in rows.items() if -_INT <= value < _INT}
         if wanted and rows:
             kept: dict[Any, Any] = {}
             for keys, value in rows.items():
@@ -64,10 +66,6 @@ def written_tables(path: str, tables: Mapping[str, Mapping[Any, Any]], version: 
     return None
 
 
-def _is_held(layout: Layout, value: Any) -> bool:
-    return layout.name != FORBIDDEN or -_INT <= value < _INT
-
-
 def _in_order(path: str, tables: Mapping[str, Mapping[Any, Any]], version: Row, rules: ConfigRules) -> Row:
     """Return the parts of the file as a broker writes them, by their names."""
     own = LAYOUTS[path][0].name
@@ -75,16 +73,13 @@ def _in_order(path: str, tables: Mapping[str, Mapping[Any, Any]], version: Row, 
     if own == FILTERS:
         parts[own] = {topic: {**held, "topic": topic} for topic, held in tables[own].items()}
     if path == LMQ_OFFSETS:
-        light = {key: queues[0] for key, queues in tables[own].items() if _is_light(key) and queues.keys() == {0}}
+        groups = ((key, key.partition("@")[2], queues) for key, queues in tables[own].items())
+        light = {key: queues[0] for key, group, queues in groups if group.startswith(LMQ_PREFIX) and queues.keys() == {0}}
         parts[own] = {key: queues for key, queues in tables[own].items() if key not in light}
         parts[LIGHT_OFFSETS] = light
     if own not in _UNVERSIONED and (rules.attributes or own != OFFSETS):
         parts["dataVersion"] = version
     return dict(sorted(parts.items()))
-
-
-def _is_light(key: str) -> bool:
-    return key.partition("@")[2].startswith(LMQ_PREFIX)
 
 
 def _carried_rows(layout: Layout, table: Mapping[Any, Any], bean: Bean, rules: ConfigRules) -> dict[Any, Any]:

@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.broker.texts.fastjson import WORDS, decimal_of
+from store_io.broker.texts.fastjson import WORDS, decimal_of, refuse_constant
 
 TEXT, INT = "text", "int"  # kinds of keys
 PULL_OFFSETS, FORBIDDEN = "pullOffsetTable", "forbiddenTable"
@@ -246,7 +246,7 @@ class _Reader:
                 at = self._pairs(frame, layout, at)
         elif frame.state == _VALUE and (match := _ROW.match(self._data, at)) is not None:
             try:
-                held = json.loads(match[0], parse_float=decimal_of, parse_constant=_refuse)
+                held = json.loads(match[0], parse_float=decimal_of, parse_constant=refuse_constant)
             except (ValueError, RecursionError):
                 return at
             self._offer(frame, frame.key, held)
@@ -522,10 +522,7 @@ class _Reader:
 
     def _drop(self, frame: _Frame) -> None:
         """Leave out the pair that is read."""
-        if frame.state in (_COLON, _VALUE, _AFTER) and frame.is_object and frame.table is not None:
-            keys = _keys_of(frame.table, (*frame.path, frame.key))
-            if keys is not None and not isinstance(frame.pending, dict):
-                self._note_broken(frame.table, keys)
+        self._note_pair(frame)
         self._begin_damage()
         frame.broken, frame.pending = True, _NONE
 
@@ -550,11 +547,14 @@ class _Reader:
             if frame.table is not None and frame.table is not _OTHER:
                 if len(frame.path) == len(frame.table.levels) and frame.table.fields:
                     self._note_broken(frame.table, frame.path)
-        last = self._frames[-1]
-        if last.state in (_COLON, _VALUE, _AFTER) and last.is_object and last.table is not None:
-            keys = _keys_of(last.table, (*last.path, last.key))
-            if keys is not None and not isinstance(last.pending, dict):
-                self._note_broken(last.table, keys)
+        self._note_pair(self._frames[-1])
+
+    def _note_pair(self, frame: _Frame) -> None:
+        """Note the pair that is read as broken, if it is an entry."""
+        if frame.state in (_COLON, _VALUE, _AFTER) and frame.is_object and frame.table is not None:
+            keys = _keys_of(frame.table, (*frame.path, frame.key))
+            if keys is not None and not isinstance(frame.pending, dict):
+                self._note_broken(frame.table, keys)
 
     def _note_broken(self, table: Layout | None, keys: Sequence[Any]) -> None:
         if table is None or table is _OTHER or len(keys) != len(table.levels):
@@ -622,7 +622,3 @@ def _number(text: str) -> int | Decimal | None:
         return int(match[1]) if not (match[2] or match[3]) else decimal_of(text.rstrip("LSBFD"))
     except ValueError:
         return None
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)

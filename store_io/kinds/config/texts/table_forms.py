@@ -28,7 +28,7 @@ from store_io.broker.settings.config_rules import (
 )
 from store_io.broker.texts.tables import time_of
 from store_io.kinds.config.config_reader import BACKUP, HALF_WRITTEN, bare_name, held_by, read_bounded, taken_from
-from store_io.kinds.config.table_places import all_places
+from store_io.kinds.config.table_places import TablePlace, all_places
 from store_io.kinds.config.texts.held_tables import show_held
 from store_io.kinds.config.texts.salvage import (
     LAYOUTS,
@@ -117,9 +117,9 @@ def file_forms(copy: Copy, path: str) -> list[Form]:
 def database_forms(copy: Copy, path: str) -> list[Form]:
     """Return all forms that are databases. Never raises over bytes."""
     found = []
-    for number in range(len(all_places(path))):
+    for place in all_places(path):
         with failed_reads() as failed:
-            form = of_database(copy, path, number)
+            form = of_database(copy, path, place)
         if form is not None:
             form.failed = failed
             found.append(form)
@@ -245,9 +245,8 @@ def _join_light_offsets(form: Form) -> None:
         form.tables.setdefault(OFFSETS, {})[key] = {0: offset}
 
 
-def of_database(copy: Copy, path: str, number: int) -> Form | None:
-    place, layout = all_places(path)[number], LAYOUTS[path][0]
-    form = Form(f"{place.folder}/", path)
+def of_database(copy: Copy, path: str, place: TablePlace) -> Form | None:
+    form, layout = Form(f"{place.folder}/", path), LAYOUTS[path][0]
     files = [file for file in copy.listing.files if file.path.startswith(form.name)]
     if not files:
         return None

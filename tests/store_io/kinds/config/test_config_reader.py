@@ -75,7 +75,7 @@ def test_reads_topics_and_offsets(tmp_path: Path) -> None:
     )
     assert set(config.topics or {}) == {"orders", "events", "old"} and config.batch_topics == {"events"}
     assert config.offsets[("G_1", "orders", 1)] == 3
-    assert config.offset_file(("G_1", "orders", 1)) == "config/consumerOffset.json"
+    assert config.offsets_file == "config/consumerOffset.json"
     assert config.delay_offsets == {1: 172, 18: 0}
     assert not config.findings and not config.problems and len(config.files) == 3
 
@@ -91,7 +91,7 @@ def test_an_empty_or_damaged_file_leaves_it_to_the_one_before(tmp_path: Path) ->
         {"topics.json": b"", "topics.json.bak": TOPICS, "consumerOffset.json": bytes(50), "consumerOffset.json.bak": OFFSETS},
     )
     assert config.batch_topics == {"events"} and config.offsets[("G_1", "orders", 0)] == 12
-    assert config.offset_file(("G_1", "orders", 0)) == "config/consumerOffset.json.bak"
+    assert config.offsets_file == "config/consumerOffset.json.bak"
     assert [(f.code, f.file, f.start, f.end, f.severity, f.actual) for f in config.findings] == [
         ("config_damaged", "config/consumerOffset.json", 0, 50, NOTE, "50 zeros")
     ]
@@ -206,7 +206,7 @@ def test_one_file_may_hold_both_tables(tmp_path: Path) -> None:
     data = b'{"offsetTable":{"orders@G":{0:7}},"lmqOffsetTable":{"%LMQ%a@G":5}}'
     config = read(tmp_path, {"lmqConsumerOffset.json": data, "consumerOffset.json": OFFSETS}, enableLmq=True)
     assert config.offsets == {("G", "orders", 0): 7, ("G", "%LMQ%a", 0): 5}
-    assert config.offset_file(("G", "%LMQ%a", 0)) == "config/lmqConsumerOffset.json"
+    assert config.offsets_file == "config/lmqConsumerOffset.json"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_the_three_tables(release: str, tmp_path: Path) -> None:
     assert config.topics is not None and config.topics["A"]["readQueueNums"] == 3 and "%RETRY%g" in config.topics
     assert config.groups["g"]["retryMaxTimes"] == 2
     assert config.offsets == {("g", "A", 0): 5, ("g", "A", 1): 7}
-    assert config.offset_file(("g", "A", 1)) == "config/consumerOffsets"
+    assert config.offsets_file == "config/consumerOffsets"
     assert not config.findings and not config.problems and not any(done.refuses for done in config.loads.values())
 
 
