@@ -67,3 +67,8 @@ def inside(values: np.ndarray, bounds: tuple[int | None, int | None]) -> np.ndar
     if high is not None:
         mask &= values < high
     return mask
+
+
+def least_offset(one: int, other: int) -> int:
+    """Return the lesser of two physical offsets; -1: none."""
+    return min(one, other) if one >= 0 <= other else max(one, other)

@@ -11,7 +11,7 @@ Source: DLedgerEntryCoder, MmapFileList.preAppend.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from schemas.layouts import dledger_layout as layout
 from schemas.rows import EXTENT_MESSAGE, SegmentSummary
@@ -47,7 +47,7 @@ class Part:
 
 @dataclass
 class DataFile:
-    """A data file with its parts, ascending. live: the position from which on there are only leftovers of a cut."""
+    """A data file with its parts, ascending."""
 
     path: str
     base: int
@@ -115,11 +115,6 @@ def without_end(files: Iterable[DataFile], limit: int | None, ends: Mapping[str,
     limit: a physical offset.
     """
     return {f.path: min(f.size, ends.get(f.path, f.size), f.size if limit is None else max(0, limit - f.base)) for f in files}
-
-
-def moved_first(part: Part, count: int) -> Part:
-    """Return the part with that many entries more before it."""
-    return replace(part, first_index=part.first_index - count)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ from store_io.kinds.dledger.ledger_parts import (
     best_chain,
     fill_gap,
     follows,
-    moved_first,
     parts_of,
     without_end,
 )
@@ -93,7 +92,7 @@ class _LedgerRepair:
             raise StoreError(f"{self.data_folder}: no entry passes every check, so there is nothing to repair from")
         self._remove_others(chain)
         lead = self._lead(chain[0])
-        first = moved_first(chain[0], len(lead))
+        first = replace(chain[0], first_index=chain[0].first_index - len(lead))
         self._write(lead, first.first_index, first.first_term)
         for before, after in pairwise(chain):
             pieces = self._join(before, after)
@@ -131,12 +130,9 @@ class _LedgerRepair:
 
     def _older_messages(self) -> int:
         return sum(
-            extent.message_count for s in self.audit.segments if s.base_offset not in self.files or not self._ours(s)
-            for extent in s.extents
+            extent.message_count for s in self.audit.segments
+            if s.base_offset not in self.files or not s.path.startswith(f"{self.folder}/") for extent in s.extents
         )  # fmt: skip
-
-    def _ours(self, summary: SegmentSummary) -> bool:
-        return summary.path.startswith(f"{self.folder}/")
 
     def _old_bridges(self) -> int:
         end = self.plan.end

@@ -18,6 +18,7 @@ from schemas.layouts.entries import ENTRY_DTYPE
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.java.java_compat import MAX_LONG
+from store_io.base.ranges import least_offset
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
 from store_io.log.entries.queue_store import FileQueueStore, QueuePaths, is_used
 from store_io.log.entries.stored_entries import EntryReader, plain_entries
@@ -124,11 +125,6 @@ def compare_twins(task: TwinTask, source: ByteSource | None = None) -> TwinResul
     except StoreError as why:
         return TwinResult(problem=why.gap())
     return result
-
-
-def least_offset(one: int, other: int) -> int:
-    """Return the lesser of two physical offsets; -1: none."""
-    return min(one, other) if one >= 0 <= other else max(one, other)
 
 
 class _Comparison:

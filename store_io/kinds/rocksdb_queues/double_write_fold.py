@@ -153,16 +153,13 @@ class CombinedFold(RocksFold):
             raise Refused(Refusal(kind, phy_offset=reach))
         return True
 
-    def _named(self, in_rocksdb: bool) -> str:
-        return "in RocksDB" if in_rocksdb else "in files"
-
     def _tell_skipped(self, start: int) -> None:
         """Note the messages that the queues that are read lack because of recovery's begin."""
         reads = self.combination.reads_rocksdb
         reach = self.mark if reads else self._file_reach
-        skips = self.prediction.skips
+        skips, where = self.prediction.skips, "in RocksDB" if reads else "in files"
         if max(reach, 0) < start:
-            skips.append(f"recovery begins at physical offset {start:,}, and the queues {self._named(reads)} end at {reach:,}")
+            skips.append(f"recovery begins at physical offset {start:,}, and the queues {where} end at {reach:,}")
         if not self.unclean:
             self.prediction.dispatches_after = self.max_cq_phy()
             skips.append(

@@ -11,6 +11,7 @@ from schemas.advice import Advice, Cause, Gap, LeftOut, Refusal, RefusalKind, St
 from schemas.finding_codes import Code
 from schemas.rows import EarlierRun, Finding, PlanStep, QueueKey, QueueSummary
 from store_io.base.packed import keys_of
+from store_io.base.ranges import least_offset
 from store_io.base.tasks import Task
 from store_io.broker.loading import LoadedStore
 from store_io.broker.queues.combination import (
@@ -26,7 +27,7 @@ from store_io.broker.queues.start_databases import folder_refusal
 from store_io.broker.recovery import AskedRecovery, Fold
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.queue_kind import QUEUE_GROUP_COUNT, QUEUES
-from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinQueue, TwinResult, TwinTask, least_offset
+from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinQueue, TwinResult, TwinTask
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask
 from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold

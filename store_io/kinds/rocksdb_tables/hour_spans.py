@@ -5,7 +5,6 @@ Source: IndexRocksDBStore.deleteExpiredIndex, MessageRocksDBStorage.deleteRecord
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,16 +65,6 @@ class AbsentHours:
         if not self.count or not other.count:
             return self if self.count else other
         return AbsentHours(self.count + other.count, min(self.first, other.first), max(self.last, other.last))
-
-    def with_counts(self, spans: np.ndarray, counts: np.ndarray) -> AbsentHours:
-        """Return spans with so many entries of each (first hour, last hour)."""
-        if not counts.sum():
-            return self
-        return self + AbsentHours(int(counts.sum()), int(spans[:, 0].min()), int(spans[:, 1].max()))
-
-    def with_hours(self, hours: Sequence[int]) -> AbsentHours:
-        """Return spans with an entry of each of these hours."""
-        return self + AbsentHours(len(hours), min(hours), max(hours)) if hours else self
 
     def by_retention(self, there: np.ndarray | None, ran_until: int) -> bool:
         """Say whether retention may have removed them: one window of whole hours, an hour or more before this time. there: hours

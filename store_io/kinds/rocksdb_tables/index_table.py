@@ -17,6 +17,7 @@ from store_io.base import fingerprints
 from store_io.base.compiled.native import kept
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes
+from store_io.base.ranges import least_offset
 from store_io.rocksdb.database import Batch, DatabaseDamaged, StoredDatabase, stored_number
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
@@ -65,10 +66,10 @@ class IndexTable:
     def __add__(self, other: IndexTable) -> IndexTable:
         both = IndexTable(
             self.prints + other.prints,
-            _smaller(self.first, other.first),
+            least_offset(self.first, other.first),
             self.mark or other.mark,
             self.beyond + other.beyond,
-            _smaller(self.first_beyond, other.first_beyond),
+            least_offset(self.first_beyond, other.first_beyond),
             self.odd + other.odd,
             self.first_odd or other.first_odd,
             self.damaged or other.damaged,
@@ -78,11 +79,6 @@ class IndexTable:
         )
         both.add_hours(other.hours)
         return both
-
-
-def _smaller(one: int, other: int) -> int:
-    """Return the smaller of two physical offsets; -1 is none."""
-    return min(one, other) if min(one, other) >= 0 else max(one, other)
 
 
 @dataclass(frozen=True)
@@ -132,10 +128,10 @@ class IndexTableTask:
         far = phy[good & (phy >= end)]
         if len(far):
             found.beyond += len(far)
-            found.first_beyond = _smaller(found.first_beyond, int(far.min()))
+            found.first_beyond = least_offset(found.first_beyond, int(far.min()))
         inside = good & (phy >= start) & (phy < end)
         if inside.any():
-            found.first = _smaller(found.first, int(phy[inside].min()))
+            found.first = least_offset(found.first, int(phy[inside].min()))
             found.add_hours(np.unique(hours[inside]))
             sums.add((phy[inside] - start) // self.stretches.size, hashes[inside])
 

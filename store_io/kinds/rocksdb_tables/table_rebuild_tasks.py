@@ -8,7 +8,6 @@ of the old database.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +33,7 @@ from store_io.repair.writing.database_writer import (
     frame,
 )
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
-from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, find_database
+from store_io.rocksdb.database import Database, DatabaseDamaged, find_database
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.wording.gaps import gap_text
@@ -176,14 +175,8 @@ class TablesTask:
                 database.add_batch(family.kind, batch)
         if self.asked:
             for batch in entries.scan(TRANSACTIONS.name):
-                pairs = _sound(batch)
-                if pairs:
+                if pairs := [(key, value) for key, value in batch.pairs() if is_sound(key, value)]:
                     database.add_pairs(KEPT, pairs)
-
-
-def _sound(batch: Batch) -> Sequence[tuple[bytes, bytes]]:
-    """Return the entries of transactions that a broker can have written."""
-    return [(key, value) for key, value in batch.pairs() if is_sound(key, value)]
 
 
 def _send(database: DatabaseWriter, file: ByteFile) -> None:

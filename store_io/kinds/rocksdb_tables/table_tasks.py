@@ -214,7 +214,8 @@ class IndexLookTask:
                 found.missing += 1
                 if len(found.first_missing) < MOST_NAMED:
                     found.first_missing.append(_named(key, phy_offset))
-        found.hours = found.hours.with_hours(hours)
+        if hours:
+            found.hours = AbsentHours(len(hours), min(hours), max(hours))
         return found
 
 

@@ -144,7 +144,8 @@ def index_difference(log: LogTable, index: IndexTable, stretches: Stretches, pla
     unheld = differ & (wanted == 0) & ~messages
     found.unheld = int(there[unheld].sum())
     whole = differ & (there == 0) & (empty | ~index.has_hours(spans))
-    found.hours = AbsentHours().with_counts(spans[whole], wanted[whole])
+    if count := int(wanted[whole].sum()):
+        found.hours = AbsentHours(count, int(spans[whole, 0].min()), int(spans[whole, 1].max()))
     differ &= ~unheld & ~whole
     found.wanted = numbers[differ][:LOOKED_AT].tolist()
     rest = np.flatnonzero(differ)[LOOKED_AT:]

@@ -6,7 +6,7 @@ TimerMessageRocksDBStore.TimerSysTopicScanService, Timeline.TimelineIndexBuildSe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -110,23 +110,30 @@ def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int
     time = there & (own["out_time"] >= 0) & (units["magic"] & layout.MAGIC_OVERDUE == 0)
     time &= np.where(rolls, slots > due, slots != due)
     topic = there & (own["topic_hash"] != units["topic_hash"]) & (own["flags"] & NO_HASH == 0)
-    wrong = missing | size | flag | time | topic
+    return _described(found, units, "position", (
+        (missing, lambda i: (f"a timer message at physical offset {units['phy_offset'][i]}", "none there")),
+        (size, lambda i: (f"size {own['size'][i]}", f"size {units['size'][i]}")),
+        (flag, lambda i: (
+            f"the mark of a message that deletes at physical offset {units['phy_offset'][i]}", f"magic {units['magic'][i]}"
+        )),
+        (time, lambda i: (f"time {own['out_time'][i]}", f"time {units['time'][i]}")),
+        (topic, lambda i: (f"topic hash {own['topic_hash'][i]}", f"topic hash {units['topic_hash'][i]}")),
+    ))  # fmt: skip
+
+
+def _described(
+    found: UnitFaults, units: np.ndarray, place: str, faults: Sequence[tuple[np.ndarray, Callable[[int], tuple[str, str]]]]
+) -> UnitFaults:
+    """Return the faults with the units that have some of these; the first ones in words.
+
+    place: the field with a unit's place.
+    faults: (which units have it, the words for what is expected of a unit and what it has).
+    """
+    wrong = np.logical_or.reduce([chosen for chosen, _ in faults])
     found.wrong_count = int(wrong.sum())
     for i in np.flatnonzero(wrong)[:MOST_WRONG].tolist():
-        place = f"at physical offset {units['phy_offset'][i]}"
-        faults = [
-            (expected, actual)
-            for chosen, expected, actual in (
-                (missing, f"a timer message {place}", "none there"),
-                (size, f"size {own['size'][i]}", f"size {units['size'][i]}"),
-                (flag, f"the mark of a message that deletes {place}", f"magic {units['magic'][i]}"),
-                (time, f"time {own['out_time'][i]}", f"time {units['time'][i]}"),
-                (topic, f"topic hash {own['topic_hash'][i]}", f"topic hash {units['topic_hash'][i]}"),
-            )
-            if chosen[i]
-        ]
-        expected, actual = (", ".join(texts) for texts in zip(*faults, strict=True))
-        found.wrong.append(WrongUnit(int(units["position"][i]), int(units["phy_offset"][i]), expected, actual))
+        expected, actual = (", ".join(words) for words in zip(*(told(i) for chosen, told in faults if chosen[i]), strict=True))
+        found.wrong.append(WrongUnit(int(units[place][i]), int(units["phy_offset"][i]), expected, actual))
     return found
 
 
@@ -150,19 +157,9 @@ def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at
     entries, own, there, missing = _matched(entries, rows[rows["flags"] & (DELIVERED | DELETES) == 0], log)
     size, time = there & (own["size"] != entries["size"]), there & (own["out_time"] != entries["time"])
     unique = there & (own["unique"] != entries["unique"])
-    wrong = missing | size | time | unique
-    found.wrong_count = int(wrong.sum())
-    for i in np.flatnonzero(wrong)[:MOST_WRONG].tolist():
-        stored = entries[i]
-        expected, actual = [], []
-        for chosen, name, of_message in ((size, "size", "size"), (time, "time", "out_time")):
-            if chosen[i]:
-                expected.append(f"{name} {own[of_message][i]}")
-                actual.append(f"{name} {stored[name]}")
-        if unique[i]:
-            expected.append("its message's unique key")
-            actual.append("another one")
-        if missing[i]:
-            expected, actual = [f"a timer message at physical offset {stored['phy_offset']}"], ["none there"]
-        found.wrong.append(WrongUnit(int(stored["time"]), int(stored["phy_offset"]), ", ".join(expected), ", ".join(actual)))
-    return found
+    return _described(found, entries, "time", (
+        (size, lambda i: (f"size {own['size'][i]}", f"size {entries['size'][i]}")),
+        (time, lambda i: (f"time {own['out_time'][i]}", f"time {entries['time'][i]}")),
+        (unique, lambda i: ("its message's unique key", "another one")),
+        (missing, lambda i: (f"a timer message at physical offset {entries['phy_offset'][i]}", "none there")),
+    ))  # fmt: skip

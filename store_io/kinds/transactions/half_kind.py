@@ -33,13 +33,12 @@ class HalfQueues:
     """What the first check finds, in the order of the queues.
 
     half_from, operations_from: the stored offsets at which it begins; their queue's minimum without one.
-    half_bounds, operations_bounds: [minimum, maximum) of the queues after the start.
+    operations_bounds: [minimum, maximum) of the operations' queue after the start.
     rows: with equal queue offsets once; operation messages that decide none have a row, too.
     """
 
     half_from: int
     operations_from: int
-    half_bounds: Bounds
     operations_bounds: Bounds
     rows: HalfRows
 
@@ -84,7 +83,6 @@ class HalfMessages(Kind[None, HalfResults, "HalfQueues | None"]):
         return HalfQueues(
             _start(evidence, HALVES),
             _start(evidence, OPERATIONS),
-            _bounds(evidence, HALVES),
             _bounds(evidence, OPERATIONS),
             HalfRows(halves, operations),
         )
