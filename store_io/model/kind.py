@@ -166,6 +166,10 @@ class Kind(Generic[Facts, Results, View]):
         """Return a segment's task with what the kind needs of the log's scans."""
         return task
 
+    def tasks_before_log(self, request: AuditRequest, copy: OpenedCopy) -> Iterable[Task]:
+        """Return the tasks whose results the scans of the log need."""
+        return ()
+
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterable[Task]:
         """Return the tasks that read all files of the kind once."""
         return ()

@@ -30,7 +30,6 @@ from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
-from store_io.kinds.unread.unread_kind import UNREAD
 from store_io.log.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.log.scan.stored_runs import KeyTable, RunShelf
@@ -215,7 +214,7 @@ class StoreRounds:
 
     def _run(self) -> Rounds:
         request, copy = self._request, self._copy
-        before = [*LEDGER.tasks_before_log(request, copy), *UNREAD.tasks_before_log(request, copy)]
+        before = [task for kind in KINDS for task in kind.tasks_before_log(request, copy)]
         if before:
             self._take(before, (yield before))
             self.tasks.live_ends = live_ends(self.collected.results(LEDGER).data.values())
