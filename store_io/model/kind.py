@@ -28,7 +28,7 @@ from store_io.broker.loading import LoadedStore, Tree, load_store
 from store_io.broker.recovery import AskedRecovery
 from store_io.broker.releases import BrokerRules
 from store_io.broker.texts.tables import Offset
-from store_io.log.entries.queue_places import QueuesInFiles
+from store_io.log.entries.queues_in_files import QueuesInFiles
 from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing

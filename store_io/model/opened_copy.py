@@ -16,7 +16,7 @@ from store_io.broker.loading import LoadedStore, Tree
 from store_io.broker.queues.queue_state import DiskEntries
 from store_io.broker.releases import BrokerRules
 from store_io.broker.texts.tables import Offset
-from store_io.log.entries.queue_places import QueuesInFiles, entries_on_disk
+from store_io.log.entries.queues_in_files import QueuesInFiles, entries_on_disk
 from store_io.model.facts.log_place import LogPlace
 from store_io.model.facts.size_misfits import Misfit
 from store_io.model.kind import Facts, Kind

@@ -16,7 +16,7 @@ from store_io.broker.queues.combination import light_expected, light_from_rocksd
 from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.recovery import AskedRecovery
 from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
-from store_io.log.entries.queue_places import Files, Folders, QueuePlaces, QueuesInFiles
+from store_io.log.entries.queues_in_files import Files, Folders, QueuePlaces, QueuesInFiles
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence

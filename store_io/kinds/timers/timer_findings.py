@@ -10,6 +10,7 @@ the database's folder; the message names an entry by its key's delivery time and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 from schemas.advice import Advice, Step
@@ -29,6 +30,7 @@ from store_io.kinds.timers.timer_units_check import UnitFaults, UnitsBeyond
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
 
+_of_queue = partial(Finding, topic=TIMER_QUEUE[0], queue_id=TIMER_QUEUE[1])
 _READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
 
 
@@ -67,11 +69,9 @@ def _waiting(evidence: Evidence) -> Iterator[Finding]:
         f"{count_text(waiting.messages, 'timer message')}, due {between(waiting)}, {'waits' if waiting.messages == 1 else 'wait'}"
     )
     message = f"{wait}: a broker with timerWheelEnable=false delivers none"
-    yield Finding(
+    yield _of_queue(
         Code.TIMER_MESSAGES_WAIT,
         TIMER_LOG,
-        topic=TIMER_QUEUE[0],
-        queue_id=TIMER_QUEUE[1],
         message=message,
         count=waiting.messages,
     )
@@ -203,13 +203,11 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         message = f"the timer has read its queue up to {check.queue_offset}, and a start leaves it {view.queue_max} entries"
         if stands_still > 0:
             message += f"; the next {count_text(stands_still, 'timer message')} sent would never be delivered"
-        yield Finding(
+        yield _of_queue(
             Code.TIMER_OFFSET_BEYOND_END,
             path,
             *_QUEUE_OFFSET,
             severity=severity_in(Code.TIMER_OFFSET_BEYOND_END, Case.STANDS_STILL, stands_still > 0),
-            topic=TIMER_QUEUE[0],
-            queue_id=TIMER_QUEUE[1],
             queue_offset=check.queue_offset,
             expected=f"at most {view.queue_max}",
             actual=str(check.queue_offset),
@@ -247,14 +245,12 @@ def _lost(view: TimerView, evidence: Evidence, gone: bool) -> Iterator[Finding]:
         ),
     ):
         if count.messages:
-            yield Finding(
+            yield _of_queue(
                 Code.TIMER_MESSAGE_LOST,
                 TABLES_FOLDER if keyed else layout.TIMER_CHECK,
                 None if keyed else _READ_TIME[0],
                 None if keyed else _READ_TIME[1],
                 severity=severity,
-                topic=TIMER_QUEUE[0],
-                queue_id=TIMER_QUEUE[1],
                 expected="a delivered copy, or a time that is still to come",
                 actual=f"read up to {time_text(view.keyed_read_time if keyed else view.parts.check.read_time)}",
                 message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {between(count)}: {why}",
@@ -314,12 +310,10 @@ def _odd(view: TimerView) -> Iterator[Finding]:
 def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
     faults = view.entry_faults
     yield from faults.findings(
-        lambda wrong: Finding(
+        lambda wrong: _of_queue(
             Code.TIMER_UNIT_WRONG,
             TABLES_FOLDER,
             phy_offset=wrong.phy_offset,
-            topic=TIMER_QUEUE[0],
-            queue_id=TIMER_QUEUE[1],
             expected=wrong.expected,
             actual=wrong.actual,
             message=f"the timer's entry in RocksDB that is due at {time_text(wrong.place)} does not fit its message",
@@ -342,11 +336,9 @@ def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
 def _offset(view: TimerView) -> Iterator[Finding]:
     table = view.parts.table
     if table is not None and view.queue_max is not None and table.queue_offset > view.queue_max:
-        yield Finding(
+        yield _of_queue(
             Code.TIMER_OFFSET_BEYOND_END,
             TABLES_FOLDER,
-            topic=TIMER_QUEUE[0],
-            queue_id=TIMER_QUEUE[1],
             queue_offset=table.queue_offset,
             expected=f"at most {view.queue_max}",
             actual=str(table.queue_offset),
@@ -358,11 +350,9 @@ def _offset(view: TimerView) -> Iterator[Finding]:
 def _again(view: TimerView) -> Iterator[Finding]:
     fates = view.fates
     if fates is not None and fates.again.messages:
-        yield Finding(
+        yield _of_queue(
             Code.TIMER_MESSAGES_AGAIN,
             TABLES_FOLDER,
-            topic=TIMER_QUEUE[0],
-            queue_id=TIMER_QUEUE[1],
             queue_offset=view.queue_offset,
             message=f"a start delivers {count_text(fates.again.messages, 'timer message')} again, due {between(fates.again)}",
             count=fates.again.messages,
@@ -379,11 +369,9 @@ def _late(view: TimerView) -> Iterator[Finding]:
     if left is not None and not len(left):
         return
     first = fates.waiting.first_time if left is None else int(left["time"].min())
-    yield Finding(
+    yield _of_queue(
         Code.TIMER_START_LATE,
         TABLES_FOLDER,
-        topic=TIMER_QUEUE[0],
-        queue_id=TIMER_QUEUE[1],
         expected="up to when timers were delivered",
         actual="nothing stored",
         message=f"a start later than {time_text(first)} never delivers the timers that are due until ten seconds before it",

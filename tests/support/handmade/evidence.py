@@ -28,7 +28,7 @@ from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES, Queue
 from store_io.kinds.rocksdb_tables.table_kind import TABLES, TableFiles
 from store_io.kinds.timers.timer_kind import TIMERS, TimerStore
 from store_io.kinds.unread.unread_kind import UNREAD
-from store_io.log.entries.queue_places import QueuePlaces, QueuesInFiles
+from store_io.log.entries.queues_in_files import QueuePlaces, QueuesInFiles
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.evidence import Evidence

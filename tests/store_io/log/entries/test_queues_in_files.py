@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from store_io.log.entries import queue_places
-from store_io.log.entries.queue_places import entries_on_disk
+from store_io.log.entries import queues_in_files
+from store_io.log.entries.queues_in_files import entries_on_disk
 
 
 def test_entries_that_a_fold_asks_for_again_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,8 +18,8 @@ def test_entries_that_a_fold_asks_for_again_are_read_once(monkeypatch: pytest.Mo
         calls.append(asked[1:])
         return np.zeros(1)
 
-    monkeypatch.setattr(queue_places, "read_file_entries", read)
-    monkeypatch.setattr(queue_places, "MAX_REMEMBERED", 1)
+    monkeypatch.setattr(queues_in_files, "read_file_entries", read)
+    monkeypatch.setattr(queues_in_files, "MAX_REMEMBERED", 1)
     disk = entries_on_disk(None)  # type: ignore[arg-type]
     for path in ("consumequeue/T/0/0", "consumequeue/T/0/0", "batchconsumequeue/B/0/0", "batchconsumequeue/B/0/0"):
         disk(path, 0, 1)
