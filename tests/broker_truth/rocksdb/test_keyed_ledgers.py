@@ -303,13 +303,7 @@ def damaged(folder: Path, cases: Mapping[str, Case]) -> dict[str, Path]:
     return stores
 
 
-def compare(
-    release: str,
-    tmp_path: Path,
-    cases: Mapping[str, Case],
-    settings: Settings,
-    mixed: bool = False,
-) -> None:
+def compare(release: str, tmp_path: Path, cases: Mapping[str, Case], settings: Settings, mixed: bool = False) -> None:
     jars = written(release, tmp_path, settings, mixed)
     stores = damaged(tmp_path, cases)
     audits = {name: product.audit(root, release, conf_of(settings)) for name, root in stores.items()}

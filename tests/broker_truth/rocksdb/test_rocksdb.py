@@ -55,11 +55,7 @@ DAMAGES: Mapping[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.fixture(
-    scope="module",
-    params=WRITTEN,
-    ids=lambda p: f"{p[0]}-{'killed' if p[1] else 'stopped'}",
-)
+@pytest.fixture(scope="module", params=WRITTEN, ids=lambda p: f"{p[0]}-{'killed' if p[1] else 'stopped'}")
 def written(
     request: pytest.FixtureRequest, jvm_of: Callable[[str], Jvm], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path]:

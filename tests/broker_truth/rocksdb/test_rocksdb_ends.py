@@ -59,12 +59,7 @@ def damage(store: Path, at: int) -> None:
     [("store", FIRST, True), ("store", MIDDLE, False), ("store", MIDDLE, True), ("longer", MIDDLE, False)],
 )
 def test_the_plan_is_what_the_release_does(
-    name: str,
-    at: int,
-    zeroed: bool,
-    written: tuple[str, Path],
-    jvm_of: Callable[[str], Jvm],
-    tmp_path: Path,
+    name: str, at: int, zeroed: bool, written: tuple[str, Path], jvm_of: Callable[[str], Jvm], tmp_path: Path
 ) -> None:
     release, folder = written
     store = tmp_path / "s"

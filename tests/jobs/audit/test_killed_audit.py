@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from jobs.runtime import setup as environment
 from tests.jobs.tables.test_delta_tables import log_content
+from tests.support.damage import overwrite
 from tests.support.processes.opened_files import opened_below
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
@@ -98,9 +99,7 @@ def test_a_fleet_goes_on_where_it_was_killed(do: Do, tmp_path: Path) -> None:
             builder.put(Message(queue_id=message % 3, body=body, uniq=f"u{message}"))
         store = builder.write(fleet / f"store-{number}")
         if number in (1, 3):  # damaged ones are taken over like others
-            with open(store.root / "commitlog" / f"{0:020d}", "r+b") as file:
-                file.seek(700)
-                file.write(b"damage")
+            overwrite(store.root / "commitlog" / f"{0:020d}", 700, b"damage")
         (tmp_path / f"{store.root.name}.conf").write_text(store.broker_conf or "")
     whole, out = tmp_path / "a" / "out", tmp_path / "b" / "out"
     assert do(whole, "night", None, fleet)["killed"] is False

@@ -22,6 +22,7 @@ from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import plan_text
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.answers.repaired import content
+from tests.support.damage import invert_byte
 from tests.support.stores import dledger_stores, rocksdb_stores
 from tests.support.stores.builders import Message, StoreBuilder
 
@@ -78,9 +79,7 @@ def segments(folder: Path) -> list[Path]:
 
 
 def flip(path: Path, at: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[at] ^= 1
-    path.write_bytes(data)
+    invert_byte(path, at, 1)
 
 
 def day(

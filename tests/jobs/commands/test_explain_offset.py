@@ -242,11 +242,7 @@ def test_places_where_no_record_begins(tmp_path: Path, capsys: pytest.CaptureFix
     first_of = {base: [r for r in records if r.at // 1024 == base // 1024] for base in (2048, 3072, 4096)}
     inside = said(capsys, store, records[1].at + 100)
     where = inside["kind"], inside["record_start"], inside["position"]
-    assert where == (
-        "inside a record",
-        records[1].at,
-        records[1].at - 1948,
-    )
+    assert where == ("inside a record", records[1].at, records[1].at - 1948)
     assert inside["before"]["phy_offset"] == records[0].at and inside["after"]["phy_offset"] == records[2].at
     filler_at = first_of[2048][-1].at + first_of[2048][-1].size
     for at in (filler_at, filler_at + 9):

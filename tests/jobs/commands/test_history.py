@@ -114,12 +114,7 @@ def test_the_latest_run_of_each_store_counts(history: History) -> None:
     assert [(s.store, s.latest.run_id, s.safety, s.runs) for s in view.stores] == [
         ("a", "r4", "unknown", 4), ("b", "r4", "safe", 3), ("old", "r1", "safe", 1),
     ]  # fmt: skip
-    assert [(run.run_id, run.exit_code) for run in view.stores[0].trend] == [
-        ("r1", 0),
-        ("r2", 0),
-        ("r3", 20),
-        ("r4", 3),
-    ]
+    assert [(run.run_id, run.exit_code) for run in view.stores[0].trend] == [("r1", 0), ("r2", 0), ("r3", 20), ("r4", 3)]
     assert [store.latest.codes for store in view.stores] == [[], [], []]
     assert view.stores[0].age_seconds == 86_400 and view.runs == 4
     view = read_fleet(history, NOW, store="a", trend_runs=2)

@@ -43,6 +43,7 @@ from store_io.source import remote_file
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.gaps import gap_text
 from tests.support.answers.lost_messages import damaged_store
+from tests.support.damage import invert_byte, overwrite
 from tests.support.processes.s3_server import S3Server
 from tests.support.stores import builders, corpus_tools
 from tests.support.stores.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
@@ -179,9 +180,7 @@ def damaged_elsewhere(tmp_path: Path) -> Store:
         builder.put(Message(f"T{n % 100}", body=b"%08d" % n * 200, keys=f"k{n}"))
     made = builder.write(tmp_path / "store")
     for path in made.root.glob("commitlog/*"):
-        data = bytearray(path.read_bytes())
-        data[500_000:500_100] = bytes(100)
-        path.write_bytes(data)
+        overwrite(path, 500_000, bytes(100))
     return made
 
 
@@ -328,9 +327,7 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
     assert columns[0] == ("phy_offset",) and "body" in columns[1]  # what is looked at before the first line holds no bodies
     monkeypatch.setattr(message_answer, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
     queue = copy.root / "consumequeue" / "TopicA" / "0" / f"{400:020d}"
-    data = bytearray(queue.read_bytes())
-    struct.pack_into(">q", data, 31 * 20 - 400, records[5].at)
-    queue.write_bytes(data)
+    overwrite(queue, 31 * 20 - 400, struct.pack(">q", records[5].at))
     read.clear()
     assert entry.main([*words_of(copy), "--format", "jsonl", *words]) == 0
     told = capsys.readouterr()
@@ -418,9 +415,7 @@ def test_messages_behind_damage_are_marked(store: Store, tmp_path: Path, capsys:
     copy = builder.write(tmp_path / "store")
     assert {row["status"] for row in found(capsys, copy)} == {"valid"}
     path = copy.segment_of(records[1])
-    data = bytearray(path.read_bytes())
-    data[records[1].at + 90] ^= 1
-    path.write_bytes(data)
+    invert_byte(path, records[1].at + 90, 1)
     rows = found(capsys, copy)
     assert [(row["phy_offset"], row["status"]) for row in rows] == [
         (records[0].at, "valid"), *((r.at, "plausible") for r in records[2:])
@@ -472,9 +467,7 @@ def test_the_brokers_view_ends_where_recovery_cuts(tmp_path: Path, capsys: pytes
     records = [builder.put(Message(body=b"whatever")) for _ in range(6)]
     copy = builder.write(tmp_path / "store")
     path = copy.segment_of(records[3])
-    data = bytearray(path.read_bytes())
-    data[records[3].at + 90] ^= 1
-    path.write_bytes(data)
+    invert_byte(path, records[3].at + 90, 1)
     assert at(found(capsys, copy, "--view", "broker")) == [r.at for r in records[:3]]
     assert at(found(capsys, copy)) == [r.at for n, r in enumerate(records) if n != 3]
     (copy.root / "commitlog" / "1").write_bytes(b"x")

@@ -34,6 +34,7 @@ from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT
 from tests.support.answers.repaired import content, plan_of, previewed, repaired
+from tests.support.damage import overwrite
 from tests.support.processes.children import PATIENCE_SECONDS, until
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -474,8 +475,7 @@ def test_no_task_begins_after_one_has_failed(store: Path, monkeypatch: pytest.Mo
 
 def test_another_store_than_the_plan_s(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(store / "store", tmp_path / "store")
-    with open(tmp_path / "store" / "checkpoint", "r+b") as file:
-        file.write(b"\x01")
+    overwrite(tmp_path / "store" / "checkpoint", 0, b"\x01")
     code = entry.main(["repair", str(tmp_path / "store"), "--plan", str(store / "plan.json"), "--to", str(tmp_path / "new")])
     assert code == 3 and "checkpoint: other bytes" in capsys.readouterr().err
     assert [p.name for p in tmp_path.iterdir()] == ["store"]
@@ -513,8 +513,7 @@ def test_a_manifest(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     (root / "config" / "odd\nname").write_bytes(b"x")
     assert entry.main(["manifest", str(root), "--write", str(file)]) == 0
     assert entry.main(["manifest", str(root), "--verify", str(file)]) == 0
-    with open(root / "checkpoint", "r+b") as checkpoint:
-        checkpoint.write(b"\x01")
+    overwrite(root / "checkpoint", 0, b"\x01")
     (root / "config" / "odd\nname").unlink()
     (root / "more").write_bytes(b"")
     capsys.readouterr()

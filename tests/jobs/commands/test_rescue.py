@@ -381,10 +381,7 @@ def test_a_form_of_a_table_that_cannot_be_read_leaves_the_way_without_it(
 
 @pytest.mark.parametrize(
     ("step", "left", "number", "code"),
-    [
-        ("_audit", "nothing is left of it", signal.SIGTERM, 143),
-        ("ways_text", "store-rescued.rescue", signal.SIGINT, 130),
-    ],
+    [("_audit", "nothing is left of it", signal.SIGTERM, 143), ("ways_text", "store-rescued.rescue", signal.SIGINT, 130)],
 )
 def test_an_interrupted_rescue_says_what_it_leaves(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], step: str, left: str, number: int, code: int

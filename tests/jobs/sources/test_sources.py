@@ -373,10 +373,7 @@ def test_bad_input_is_told_in_one_sentence(spark: SparkSession, real: tuple[Path
         ({"columns": "topic,topic"}, "a column twice"),
         ({"body": "cooked"}, "none, raw or decoded"),
         ({"body": "raw", "decompress": "true"}, "say one of them"),
-        (
-            {"storage_option": "aws_region=eu-1"},
-            "takes none; give --storage-option to the command run",
-        ),
+        ({"storage_option": "aws_region=eu-1"}, "takes none; give --storage-option to the command run"),
         ({"release": "3.2.6"}, "none before 4.6.1 is known"),
         ({"broker_conf": "no.conf"}, "No such file"),
         ({"since": "yesterday"}, "not a time"),

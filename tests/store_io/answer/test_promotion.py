@@ -100,10 +100,7 @@ def test_topics_that_no_copy_has_all_of_come_from_the_copy_that_names_them() -> 
     alter(outcome, replicas=replace(outcome.replicas, config=outcome.replicas.config + more))
     alter(outcome, findings=[*outcome.found.findings, Finding("topic_not_in_table", TOPICS, topic="x", count=5, severity=LOSS)])
     found = [each for each in conditions(outcome) if each.step == Step.CREATE_TOPIC]
-    assert [each.values[:4] for each in found] == [
-        ("y", 3, 3, f"{TOPICS} of /copies/c"),
-        ("x", 2, 2, f"{TOPICS} of /copies/b"),
-    ]
+    assert [each.values[:4] for each in found] == [("y", 3, 3, f"{TOPICS} of /copies/c"), ("x", 2, 2, f"{TOPICS} of /copies/b")]
 
 
 def test_groups_without_offsets_are_named_and_the_others_counted() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from schemas.first_day import StartMoment, TransactionsOfDay
 from tests.support.answers import product
+from tests.support.damage import overwrite
 from tests.support.stores.builders import HALF_TOPIC, OP_TOPIC, Message, Store, StoreBuilder
 
 BORN = 1_700_000_000_000
@@ -136,13 +137,7 @@ def test_an_offset_beyond_the_operation_messages_has_none_read(tmp_path: Path) -
     assert checked(tmp_path / "c", messages, release="4.9.8", offsets=(9, 0)) is None  # some of 4.x begin at 0 again
 
 
-@pytest.mark.parametrize(
-    ("conf", "moved"),
-    [
-        ("brokerRole=SLAVE\nbrokerId=1", 0),
-        ("brokerRole=SYNC_MASTER", 2),
-    ],
-)
+@pytest.mark.parametrize(("conf", "moved"), [("brokerRole=SLAVE\nbrokerId=1", 0), ("brokerRole=SYNC_MASTER", 2)])
 def test_a_slave_checks_nothing(tmp_path: Path, conf: str, moved: int) -> None:
     assert checked(tmp_path, [half(), half()], conf=conf) == TransactionsOfDay(moved, 2 - moved)
 
@@ -161,7 +156,5 @@ def test_what_a_start_cuts_is_not_there(tmp_path: Path) -> None:
     builder = StoreBuilder("5.3.3")
     records = [builder.put(half()) for _ in range(4)]
     store = builder.write(tmp_path)
-    with open(store.root / "commitlog" / f"{0:020d}", "r+b") as log:
-        log.seek(records[2].at)
-        log.write(b"\0\0\0\0\0\0\0\0")
+    overwrite(store.root / "commitlog" / f"{0:020d}", records[2].at, b"\0\0\0\0\0\0\0\0")
     assert said(store) == TransactionsOfDay(2, 0)

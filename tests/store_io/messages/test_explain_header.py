@@ -9,6 +9,7 @@ import pytest
 from store_io.messages.explain.explain_place import Explanation, explain
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import overwrite
 from tests.support.stores.dledger_stores import HEADER, UNIT, Entry, LedgerStore, build
 
 
@@ -45,8 +46,6 @@ def test_a_wrong_field_is_named(at: int, name: str, tmp_path: Path) -> None:
 
 def test_another_index_unit_is_said(tmp_path: Path) -> None:
     store = build(tmp_path)
-    with open(store.index, "r+b") as file:
-        file.seek(7 * UNIT + UNIT - 1)
-        file.write(b"\x05")
+    overwrite(store.index, 7 * UNIT + UNIT - 1, b"\x05")
     (wrong,) = [c for c in explained(store, store.entries[7]).checks if not c.passes]
     assert (wrong.who, wrong.expected, wrong.actual) == ("entry header, index unit 7", "term 0", "term 5")

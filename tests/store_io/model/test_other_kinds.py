@@ -50,12 +50,7 @@ def test_kinds_that_are_not_modelled_are_named(files: dict[str, int], word: str)
     assert len(sentences) == 1 and word in sentences[0] and "\n" not in sentences[0]
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "word"),
-    [
-        ("storeType", "another", "storeType=another"),
-    ],
-)
+@pytest.mark.parametrize(("key", "value", "word"), [("storeType", "another", "storeType=another")])
 def test_settings_name_them_too(key: str, value: object, word: str) -> None:
     sentences = kinds_of(listed({}), broker_rules(settings={key: Setting(value, "broker.conf")}))
     assert len(sentences) == 1 and word in sentences[0]

@@ -19,10 +19,7 @@ def row(store: str, term: int, index: int, committed: int) -> GroupCopy:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (
-            [row("a", 1, 90, 80), row("b", 2, 85, 84)],
-            "b would win an election: index 85 in term 2; b proves",
-        ),
+        ([row("a", 1, 90, 80), row("b", 2, 85, 84)], "b would win an election: index 85 in term 2; b proves"),
         ([row("a", 2, 85, 85), row("b", 2, 85, -1)], "a and b would win an election: index 85 in term 2; a proves"),
         ([row("a", 0, 9, -1), row("b", 0, 8, -1)], "no copy proves a quorum"),
     ],

@@ -122,12 +122,7 @@ def test_a_verdict_says_what_a_copy_lacks(tmp_path: Path) -> None:
     assert as_masters(audits) == ["", later.format("50 later messages")]
     assert [audit.outcome().exit_code for audit in audits] == [0, 0], "a slave that is behind is normal"
     _, audits = compared(stores)
-    assert as_masters(audits) == [
-        "",
-        later.format("50 later messages"),
-        later.format("1 later message"),
-        "",
-    ]
+    assert as_masters(audits) == ["", later.format("50 later messages"), later.format("1 later message"), ""]
 
 
 def test_a_verdict_says_what_is_scattered_over_several_copies(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from store_io.repair.plan_repair_section import repairs_of, steps_tasks
 from store_io.source import disk_cache, remote_file
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import changes_since, list_store
+from tests.support.damage import overwrite
 from tests.support.handmade.outcome_fields import alter
 from tests.support.processes.s3_server import BUCKET, S3Server, forget, windows
 from tests.support.stores import corpus_tools
@@ -94,9 +95,7 @@ def test_bytes_that_the_disk_has_damaged_are_fetched_again(server: S3Server, on_
         file.write(b"\xff" * 10)
     server.requests.clear()
     assert read(source(since)) == DATA and len(server.requests) == 1
-    with open(kept, "r+b") as file:
-        file.seek(20)
-        file.write(b"\xff")
+    overwrite(kept, 20, b"\xff")
     assert read(source(since)) == DATA
     kept.unlink()
     assert read(source(since)) == DATA

@@ -81,10 +81,7 @@ BEFORE = [segment(0), segment(1), segment(2), segment(3, wrote=50), segment(4, w
 
 
 def diff(
-    a: difference.Run | None,
-    b: difference.Run | None,
-    moved: Iterable[Found] = (),
-    after: list[Segment] = BEFORE,
+    a: difference.Run | None, b: difference.Run | None, moved: Iterable[Found] = (), after: list[Segment] = BEFORE
 ) -> DifferenceView:
     sides = [{"s": run} if run else {} for run in (a, b)]
     segments = [*BEFORE, *(replace(one, later=True) for one in after)]

@@ -170,12 +170,7 @@ def empty() -> Outcome:
     alter(
         outcome,
     )
-    alter(
-        outcome,
-        findings=[
-            _found("commitlog_empty", "commitlog", "note", "no message", actual="no message"),
-        ],
-    )
+    alter(outcome, findings=[_found("commitlog_empty", "commitlog", "note", "no message", actual="no message")])
     return outcome
 
 

@@ -21,10 +21,7 @@ _ODD_NAMES = [
     *_NUMBERS_AS_NAMES, "{-1:1}", "{a:1}", '{"a":{b:1}}', "{null:1}", "{1.5:1}", '{"a":{"b":{7:8}}}', '{"a":{0:1},"a":5}',
 ]  # fmt: skip
 _LATER_FIELD = {
-    "++--": [
-        *_ODD_NAMES,
-        '{"T@g":{0:5,1:6},"T2@g":{}}',
-    ],
+    "++--": [*_ODD_NAMES, '{"T@g":{0:5,1:6},"T2@g":{}}'],
     "++++": [
         *_SCALARS,
         "null",
@@ -79,11 +76,7 @@ SAID: dict[tuple[str, str], dict[str, list[str]]] = {
         "++++": ["{}", '{"g":["T","%RETRY%g"]}', '{"g":null}'],
     },
     ("offsets", '{"offsetTable":{"T@g":{0:5}},"pullOffsetTable":%s}'): {
-        "++--": [
-            *_ODD_NAMES,
-            '{"T@g":{0:null}}',
-            '{"T@g":{0:"x"}}',
-        ],
+        "++--": [*_ODD_NAMES, '{"T@g":{0:null}}', '{"T@g":{0:"x"}}'],
         "++-+": ['{"T@g":{0:5,1:6},"T2@g":{}}', '{"T@g":{0:"5"}}'],
         "+++-": [
             *_SCALARS,

@@ -13,14 +13,11 @@ from schemas.layouts.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.rows import LOSS, NOTE, REBUILDABLE, MappedFile
 from store_io.broker.releases import broker_rules
 from store_io.kinds.compaction import log_messages
-from store_io.kinds.compaction.compacted_file import (
-    CompactedFileSummary,
-    CompactedFileTask,
-    scan_compacted_file,
-)
+from store_io.kinds.compaction.compacted_file import CompactedFileSummary, CompactedFileTask, scan_compacted_file
 from store_io.kinds.compaction.log_messages import LogFiles
 from store_io.kinds.compaction.sparse_recovery import SparseEntry
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import write_at
 from tests.support.stores import compacted
 from tests.support.stores.builders import Store
 from tests.support.stores.compacted import ENTRIES_FILE, LOG_FILE, TOPIC
@@ -57,9 +54,7 @@ def scan(store: Store, start: int = LAST, **given: object) -> CompactedFileSumma
 
 
 def change(store: Store, kind: int, at: int, data: bytes, start: int = LAST) -> None:
-    with open(compacted.folders(store.root)[kind] / f"{start:020d}", "r+b") as file:
-        file.seek(at)
-        file.write(data)
+    write_at(compacted.folders(store.root)[kind] / f"{start:020d}", at, data)
 
 
 @pytest.mark.parametrize("start", [0, LOG_FILE, LAST])

@@ -7,10 +7,7 @@ import pytest
 from schemas.advice import RefusalKind
 from store_io.broker.releases import Setting, broker_rules, compacted_entries_bytes, compacted_log_bytes
 from store_io.broker.settings.read_settings import compacted_settings
-from store_io.kinds.compaction.compacted_queues import (
-    CompactedStore,
-    compacted_queues,
-)
+from store_io.kinds.compaction.compacted_queues import CompactedStore, compacted_queues
 from tests.support.handmade.evidence import tree_of
 
 ENTRIES, LOG = 460, 2300

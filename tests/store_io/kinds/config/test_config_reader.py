@@ -131,10 +131,7 @@ def test_offsets_beyond_the_new_ends(tmp_path: Path) -> None:
         tmp_path, {"topics.json": TOPICS, "consumerOffset.json": OFFSETS, "delayOffset.json": b'{"offsetTable":{1:10,2:3}}'}
     )
     ends = {("orders", 0): 11, ("SCHEDULE_TOPIC_XXXX", 0): 10}
-    assert groups_beyond(config, ends) == [
-        GroupBeyond("G_1", "orders", 0, 12, 11),
-        GroupBeyond("G_1", "orders", 1, 3, 0),
-    ]
+    assert groups_beyond(config, ends) == [GroupBeyond("G_1", "orders", 0, 12, 11), GroupBeyond("G_1", "orders", 1, 3, 0)]
     assert delays_beyond(config, ends) == [LevelBeyond(2, 3, 0)]
 
 

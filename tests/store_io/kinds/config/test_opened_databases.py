@@ -82,12 +82,7 @@ def _key(folder: str) -> str:
 
 @pytest.mark.parametrize(
     ("folder", "release", "starts"),
-    [
-        ("config/users", "5.2.0", True),
-        ("config/users", "5.3.0", False),
-        ("kvStore", "5.3.1", True),
-        ("kvStore", "5.3.2", False),
-    ],
+    [("config/users", "5.2.0", True), ("config/users", "5.3.0", False), ("kvStore", "5.3.1", True), ("kvStore", "5.3.2", False)],
 )
 def test_a_release_that_does_not_know_the_database_does_not_end_over_it(
     root: Path, folder: str, release: str, starts: bool

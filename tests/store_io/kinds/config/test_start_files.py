@@ -143,11 +143,7 @@ def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path
 
 
 def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
-    files = {
-        "config/subscriptionGroup.json": GROUPS,
-        "config/consumerFilter.json": b"{}",
-        "config/metadata/1.sst": b"x",
-    }
+    files = {"config/subscriptionGroup.json": GROUPS, "config/consumerFilter.json": b"{}", "config/metadata/1.sst": b"x"}
     outcome = outcome_of(tmp_path, files)
     names = ["config/consumerFilter.json", "config/metadata"]
     assert outcome.exit_code == 0 and audit_plan(outcome)["not_judged"] == outcome.covered.not_judged == names

@@ -15,6 +15,7 @@ from store_io.kinds.dledger.ledger_walks import CHAIN, FILLER, HEADER, UNWRITTEN
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.gaps import gap_text
 from tests.store_io.log.scan.test_segment_scan import MemorySource
+from tests.support.damage import overwrite
 from tests.support.stores.dledger_stores import FOLDER, SIZES, LedgerStore, build, header, unit
 
 LOCATION = StoreLocation("memory")
@@ -61,9 +62,7 @@ def test_an_index_that_jumps_begins_a_stretch(store: LedgerStore) -> None:
 
 
 def test_units_that_differ_are_counted_by_range(store: LedgerStore) -> None:
-    with open(store.index, "r+b") as file:
-        file.seek(32 * 2)
-        file.write(bytes(64))
+    overwrite(store.index, 32 * 2, bytes(64))
     walk = walked(store)
     assert (
         [(u.first_index, u.count) for u in walk.unequal_units] == [(2, 2)] and walk.stretches[0].unequal == 2 and walk.sound_start

@@ -14,10 +14,7 @@ def nothing(base: int, position: int) -> int:
     return 0
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3000), st.integers(1, 3000), st.booleans()), min_size=1, max_size=4),
-    st.integers(0, 40),
-)
+@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(1, 3000), st.booleans()), min_size=1, max_size=4), st.integers(0, 40))
 def test_pieces_fill_the_rooms_or_there_are_none(sizes: list[tuple[int, int, bool]], entries: int) -> None:
     rooms = [GapBytes(4096 * k, start, start + size, exact) for k, (start, size, exact) in enumerate(sizes)]
     pieces = fill_gap(rooms, entries, LEAST, nothing)

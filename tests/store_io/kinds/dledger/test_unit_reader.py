@@ -11,6 +11,7 @@ from schemas.rows import MappedFile
 from store_io.kinds.dledger.ledger_walks import UnitWalk
 from store_io.kinds.dledger.unit_reader import UnitReader, UnitTask
 from store_io.source.byte_source import StoreLocation, open_source
+from tests.support.damage import overwrite
 from tests.support.stores.dledger_stores import FOLDER, SIZES, LedgerStore, build, unit
 
 PATH = f"{FOLDER}/index/{0:020d}"
@@ -31,9 +32,7 @@ def test_units_of_a_healthy_log_are_one_run(tmp_path: Path) -> None:
 
 def test_a_unit_that_is_not_of_its_place_parts_the_runs(tmp_path: Path) -> None:
     store = build(tmp_path)
-    with open(store.index, "r+b") as file:
-        file.seek(32 * 5)
-        file.write(unit(store.entries[5].at, store.entries[5].size, 6, 0))
+    overwrite(store.index, 32 * 5, unit(store.entries[5].at, store.entries[5].size, 6, 0))
     digest = walked(build(tmp_path / "other")).digest
     assert [(r.first_index, r.last_index) for r in walked(store).runs] == [(0, 4), (6, 39)] and walked(store).digest != digest
 

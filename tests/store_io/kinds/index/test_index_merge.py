@@ -84,10 +84,7 @@ def test_any_healthy_index_has_no_finding(
         assert sum(s.index_unindexed[3] for s in summaries) == len(plain)
 
 
-@pytest.mark.parametrize(
-    ("at", "low", "high"),
-    [(0, 0, 4), (3, 0, 4), (4, 4, 12), (11, 4, 12), (12, 12, 16), (15, 12, 16)],
-)
+@pytest.mark.parametrize(("at", "low", "high"), [(0, 0, 4), (3, 0, 4), (4, 4, 12), (11, 4, 12), (12, 12, 16), (15, 12, 16)])
 @pytest.mark.parametrize("number", [1, 31, 60])
 def test_one_flipped_bit_is_one_wrong_field(tmp_path: Path, at: int, low: int, high: int, number: int) -> None:
     made = store(tmp_path, THIRTY)

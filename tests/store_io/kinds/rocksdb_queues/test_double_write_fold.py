@@ -104,13 +104,7 @@ def test_settings_that_stop_a_start(more: str, where: str, tmp_path: Path) -> No
     assert file_of_refusal(audit) is None  # not the setting
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        "enableDLegerCommitLog=true\n",
-        "duplicationEnable=true\nrecheckReputOffsetFromCq=true\n",
-    ],
-)
+@pytest.mark.parametrize("more", ["enableDLegerCommitLog=true\n", "duplicationEnable=true\nrecheckReputOffsetFromCq=true\n"])
 def test_what_is_not_modelled_together(more: str, tmp_path: Path) -> None:
     audit = audited(combined_store(tmp_path / "s"), more)
     assert audit.broker is None and any("not modelled" in sentence for sentence in audit.incomplete)

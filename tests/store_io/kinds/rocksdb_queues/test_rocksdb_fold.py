@@ -11,7 +11,7 @@ from store_io.broker.queues.rocksdb_queue_state import RocksQueue
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers import product
-from tests.support.damage import invert_byte
+from tests.support.damage import invert_byte, overwrite
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import Case
@@ -323,9 +323,7 @@ def test_a_record_that_names_a_wrong_offset_moves_the_mark(tmp_path: Path) -> No
     store = keyed_store(tmp_path / "s", clean=False)
     last = store.records[-1]
     file = store.root / "commitlog" / f"{last.at - last.at % 4096:020d}"
-    data = bytearray(file.read_bytes())
-    data[last.at % 4096 + 28 : last.at % 4096 + 36] = (last.at + (1 << 40)).to_bytes(8, "big")
-    file.write_bytes(data)
+    overwrite(file, last.at % 4096 + 28, (last.at + (1 << 40)).to_bytes(8, "big"))
     found = queues(audited(store))
     queue = found.pop((last.topic, last.queue_id))
     assert (queue["max_offset"], queue["or"]["max_offset"]) == (14, 15)

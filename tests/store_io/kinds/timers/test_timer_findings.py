@@ -12,6 +12,7 @@ from store_io.answer.judgement import verdict_text
 from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.product import Audited
+from tests.support.damage import overwrite
 from tests.support.stores.keyed_timers import keyed_timers, timer_key, timer_value
 from tests.support.stores.timers import BEGIN, TimerStore, timer_store
 
@@ -84,9 +85,7 @@ def test_the_checkpoint(tmp_path: Path) -> None:
 def test_half_a_unit_at_the_end_after_a_kill_is_a_note(tmp_path: Path) -> None:
     for clean, severity in ((True, REBUILDABLE), (False, NOTE)):
         made = timer_store(tmp_path / f"{clean}", clean=clean)
-        with open(made.root / "timerlog" / f"{0:020d}", "r+b") as file:
-            file.seek(520)
-            file.write(b"\0\0\0\x34" + b"\1" * 9)
+        overwrite(made.root / "timerlog" / f"{0:020d}", 520, b"\0\0\0\x34" + b"\1" * 9)
         found = audit(made).findings
         assert [(f.code, f.severity, f.start) for f in found] == [("timer_unit_damaged", severity, 520)]
 

@@ -17,6 +17,7 @@ from store_io.kinds.timers import timer_kind
 from store_io.kinds.timers.timer_part import TimerPart, TimerResults
 from store_io.kinds.timers.timer_units_check import UnitFaults, UnitsBeyond, WrongUnit
 from tests.support.answers import product
+from tests.support.damage import overwrite
 from tests.support.stores.builders import Sizes
 from tests.support.stores.keyed_timers import keyed_timers
 from tests.support.stores.timers import TimerStore, timer_store
@@ -34,9 +35,7 @@ def test_parts_give_what_all_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     sizes = Sizes(segment=1 << 16) if case == "cut" else None
     made = timer_store(tmp_path / "store", due=20, waiting=9, clean=case != "cut", sizes=sizes)
     if case == "cut":
-        with open(sorted((made.root / "commitlog").iterdir())[0], "r+b") as file:
-            file.seek(made.copies[4].at + 4)
-            file.write(b"\xff\xff\xff\xff")
+        overwrite(sorted((made.root / "commitlog").iterdir())[0], made.copies[4].at + 4, b"\xff\xff\xff\xff")
     elif case != "whole":
         with open(made.root / "timerlog" / f"{0:020d}", "r+b") as file:
             for number in (3, 8, 21):

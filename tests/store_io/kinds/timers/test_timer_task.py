@@ -15,6 +15,7 @@ from store_io.kinds.timers import timer_task
 from store_io.kinds.timers.timer_files import TimerCheck
 from store_io.kinds.timers.timer_task import TimerFiles, TimerTask, read_timer_files
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import overwrite
 from tests.support.stores import builders
 from tests.support.stores.timers import LOG_BYTES, SLOT_BYTES, SLOTS, UNIT_BYTES, Timers
 
@@ -67,9 +68,7 @@ def test_recovery_ends_at_the_first_unit_that_is_none_in_the_files_it_looks_at(t
     timers = many(250, per_slot=1)
     timers.write(tmp_path)
     path = tmp_path / "timerlog" / f"{0:020d}"
-    data = bytearray(path.read_bytes())
-    data[52 * 40 : 52 * 41] = b"\7" * 52
-    path.write_bytes(data)
+    overwrite(path, 52 * 40, b"\7" * 52)
     found = read(tmp_path, timers, begin=begin)
     assert found.log_end == end
     damaged = [f for f in found.findings if f.code == "timer_unit_damaged"]

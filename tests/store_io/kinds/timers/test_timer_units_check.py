@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.answers import product
+from tests.support.damage import overwrite
 from tests.support.stores.timers import DELETE, ROLL, timer_store
 
 
@@ -25,9 +26,7 @@ from tests.support.stores.timers import DELETE, ROLL, timer_store
 def test_each_field(tmp_path: Path, number: int, at: int, form: str, value: int, said: str) -> None:
     made = timer_store(tmp_path / "store")
     path = made.root / "timerlog" / f"{0:020d}"
-    data = bytearray(path.read_bytes())
-    struct.pack_into(form, data, 52 * number + at, value)
-    path.write_bytes(data)
+    overwrite(path, 52 * number + at, struct.pack(form, value))
     found = [f for f in product.audit(made.root, "5.3.3", made.conf).findings if f.code == "timer_unit_wrong"]
     assert any(said in (f.expected or "") for f in found)
     assert all(

@@ -17,9 +17,7 @@ from tests.support.stores.timers import timer_store
 
 def cut_log(root: Path, position: int) -> None:
     """Damage in a message, so that recovery ends there."""
-    with open(sorted((root / "commitlog").iterdir())[0], "r+b") as file:
-        file.seek(position + 4)
-        file.write(b"\xff\xff\xff\xff")
+    damage.overwrite(sorted((root / "commitlog").iterdir())[0], position + 4, b"\xff\xff\xff\xff")
 
 
 @pytest.mark.parametrize(("release", "offset"), [("5.1.4", 10), ("5.3.1", 10), ("5.3.2", 10), ("5.5.0", 10)])
@@ -112,9 +110,7 @@ def test_messages_that_no_slot_leads_to_are_lost(tmp_path: Path) -> None:
 def test_what_hangs_on_a_unit_that_is_gone_is_lost(tmp_path: Path) -> None:
     made = timer_store(tmp_path / "store", waiting=300)
     path = made.root / "timerlog" / f"{0:020d}"
-    data = bytearray(path.read_bytes())
-    data[52 * 21 : 52 * 22] = bytes(52)  # the newer of two in its slot
-    path.write_bytes(data)
+    damage.overwrite(path, 52 * 21, bytes(52))  # the newer of two in its slot
     done = product.audit(made.root, "5.3.3", made.conf)
     assert done.broker is not None and done.broker["timer"]["lost"]["messages"] == 2
     assert [getattr(done.outcome.holds.timers.fates, name).messages for name in ("unreached", "no_unit", "waiting")] == [

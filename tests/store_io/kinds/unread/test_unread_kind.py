@@ -19,6 +19,7 @@ from store_io.outcome.safety import Safety, Start, decide
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
 from tests.support.answers.product import Audited
+from tests.support.damage import overwrite
 from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.dledger_stores import CONF, FOLDER, HEADER, SIZES, LedgerBuilder, build, header, mixed
 
@@ -95,9 +96,7 @@ def test_a_damaged_message_and_leftovers_of_a_cut_do_not_count(tmp_path: Path) -
     at = store.end + 30
     stale = bytearray(header(last.record.size, last.index - 1, 1, at) + last.data[HEADER:])
     stale[HEADER + 28 : HEADER + 36] = struct.pack(">q", at + HEADER)
-    with open(store.data(), "r+b") as data:
-        data.seek(at % SIZES.segment)
-        data.write(stale)
+    overwrite(store.data(), at % SIZES.segment, stale)
     assert unread_of(product.audit(store.root, RELEASE, SIZE_LINES))[0][1] == 33
 
 
@@ -159,11 +158,7 @@ def test_the_older_part_of_a_mixed_store_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("without", "conf", "headline"),
     [
-        (
-            "dLegerSelfId=n0\n",
-            "",
-            "Do not start this copy with this broker.conf: 40 messages in dledger-n0/",
-        ),
+        ("dLegerSelfId=n0\n", "", "Do not start this copy with this broker.conf: 40 messages in dledger-n0/"),
         ("dLegerPeers=n0-127.0.0.1:20911\n", "", "RocketMQ 5.3.3 does not start on this copy"),
         ("", "enableControllerMode=true\n", "RocketMQ 5.3.3 does not start on this copy"),
     ],

@@ -89,11 +89,7 @@ def test_every_entry_of_any_healthy_store_is_found(
 
 @pytest.mark.parametrize(
     ("at", "low", "high", "expected", "actual"),
-    [
-        (8, 8, 12, "112", "113"),
-        (12, 12, 20, "116", "72057594037928052"),
-        (19, 12, 20, "116", "117"),
-    ],
+    [(8, 8, 12, "112", "113"), (12, 12, 20, "116", "72057594037928052"), (19, 12, 20, "116", "117")],
 )
 def test_a_wrong_field_is_told_by_its_bytes(tmp_path: Path, at: int, low: int, high: int, expected: str, actual: str) -> None:
     made = store(tmp_path, FORTY)

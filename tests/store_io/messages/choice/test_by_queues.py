@@ -19,7 +19,7 @@ from store_io.messages.message_rows import scan_messages
 from store_io.messages.open_store import OpenStore, open_store
 from store_io.messages.scans import MessageScan
 from store_io.source.byte_source import StoreLocation
-from tests.support.damage import invert_byte
+from tests.support.damage import invert_byte, overwrite
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 SEGMENT, QUEUE_FILE = 2048, 200  # ten entries a file
@@ -77,9 +77,7 @@ def queue_file(root: Path, queue: int, number: int) -> Path:
 
 def put_entry(root: Path, queue: int, number: int, phy_offset: int, size: int, code: int = 0) -> None:
     path = queue_file(root, queue, number // 10)
-    data = bytearray(path.read_bytes())
-    struct.pack_into(">qiq", data, number % 10 * 20, phy_offset, size, code)
-    path.write_bytes(data)
+    overwrite(path, number % 10 * 20, struct.pack(">qiq", phy_offset, size, code))
 
 
 @pytest.fixture
@@ -138,9 +136,7 @@ def elsewhere(root: Path) -> None:
 def stale(root: Path) -> None:
     """Entry 21 leads where entry 22 does."""
     path = queue_file(root, 0, 2)
-    data = bytearray(path.read_bytes())
-    data[20:40] = data[40:60]
-    path.write_bytes(data)
+    overwrite(path, 20, path.read_bytes()[40:60])
 
 
 def other_size(root: Path) -> None:

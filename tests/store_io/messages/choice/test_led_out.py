@@ -11,6 +11,7 @@ from store_io.messages.choice.by_queues import entries_led_out
 from store_io.messages.message_filter import MessageFilter, Range
 from store_io.messages.open_store import OpenStore, open_store
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import overwrite
 from tests.support.stores.builders import Message, Record, Sizes, StoreBuilder
 
 
@@ -55,7 +56,5 @@ def test_nothing_is_counted_where_nothing_is_asked_or_all_is_there(tmp_path: Pat
 def test_slots_that_were_filled_up_lead_nowhere(tmp_path: Path) -> None:
     root, store, _ = built(tmp_path, first=8192)
     queue = root / "consumequeue" / "T" / "0" / f"{0:020d}"
-    data = bytearray(queue.read_bytes())
-    data[:20] = (0).to_bytes(8, "big") + (0x7FFFFFFF).to_bytes(4, "big") + (0).to_bytes(8, "big")
-    queue.write_bytes(data)
+    overwrite(queue, 0, (0).to_bytes(8, "big") + (0x7FFFFFFF).to_bytes(4, "big") + (0).to_bytes(8, "big"))
     assert entries_led_out(store, asked(0, 60)) == 0

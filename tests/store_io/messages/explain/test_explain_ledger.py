@@ -9,6 +9,7 @@ import pytest
 from store_io.messages.explain.explain_place import Explanation, explain
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import overwrite
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import field_position
 from tests.support.stores.dledger_stores import CONF, HEADER, LedgerStore, build, mixed
@@ -50,9 +51,7 @@ def test_only_an_audit_knows_an_end_that_the_last_files_do_not_show(tmp_path: Pa
     files = sorted((tmp_path / "dledger-n0" / "data").iterdir())
     assert len(files) > 3
     first = next(e for e in store.entries if e.at == int(files[-3].name))
-    with open(store.index, "r+b") as units:
-        units.seek(32 * first.index + 31)
-        units.write(b"\x05")
+    overwrite(store.index, 32 * first.index + 31, b"\x05")
     said = explained(store, store.entries[-1].at + HEADER)
     assert said.stop is None and said.start.endswith("by the headers of entries alone; the audit says where that is")
 

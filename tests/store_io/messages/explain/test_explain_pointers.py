@@ -16,6 +16,7 @@ from store_io.messages.redaction import Redaction
 from store_io.model.audit_request import AuditRequest
 from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import StoreLocation
+from tests.support.damage import overwrite
 from tests.support.stores.builders import Store
 from tests.support.stores.rocksdb_stores import keyed_store
 
@@ -33,9 +34,7 @@ def test_a_record_is_found_by_its_queue_and_its_key(small: Store, tmp_path: Path
     assert [(p.kind, p.number, p.state) for p in queues.run()] == [("queue", 1, "equal")]
     assert [(p.kind, p.name, p.state) for p in index.run()] == [("index", "TopicA#k1", "equal")]
     file = next((root / "consumequeue/TopicA/1").iterdir())
-    entries = bytearray(file.read_bytes())
-    entries[20:40] = bytes(20)
-    file.write_bytes(entries)
+    overwrite(file, 20, bytes(20))
     assert [(p.number, p.state, p.differences) for p in queues.run()] == [(1, "absent", ["nothing is written there"])]
 
 

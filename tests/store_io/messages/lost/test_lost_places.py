@@ -10,6 +10,7 @@ from store_io.base.errors import StoreError
 from store_io.messages.lost.lost_places import lost_places
 from tests.support.answers import product
 from tests.support.answers.lost_messages import damaged_store, losses, planned, rows_of
+from tests.support.damage import overwrite
 from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.timers import timer_store
 
@@ -28,9 +29,7 @@ def test_messages_without_an_entry_are_listed_one_by_one(tmp_path: Path) -> None
     records = [builder.put(Message("T", queue_id=n % 2, body=b"body")) for n in range(20)]
     made = builder.write(tmp_path / "store")
     (path,) = (made.root / "consumequeue" / "T" / "1").iterdir()
-    data = bytearray(path.read_bytes())
-    data[40:60] = bytes(20)
-    path.write_bytes(data)
+    overwrite(path, 40, bytes(20))
     done = product.audit(made.root, "5.3.3", made.broker_conf)
     rows = rows_of(done, only_lost=True)
     assert [row["phy_offset"] for row in rows] == [r.at for r in records[5::2]]  # the queue ends before the zeros

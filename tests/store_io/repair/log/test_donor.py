@@ -88,7 +88,7 @@ def test_what_a_donor_gave_is_told_and_why_the_rest_was_not_taken(tmp_path: Path
     told = donor_told(root, conf, tmp_path / "half", donor)
     assert [part.file[-5:] for part in told.taken] == ["04096"] and told.taken_bytes > 800
     assert [(part.file[-5:], part.reason) for part in told.not_taken] == [
-        ("08192", "the copies have other bytes beside it, at physical offsets 8298 to 8810"),
+        ("08192", "the copies have other bytes beside it, at physical offsets 8298 to 8810")
     ]
     damage.zero_range(root / "commitlog" / f"{8192:020d}", 0, 3000)
     assert donor_told(root, conf, tmp_path / "both", donor).not_taken[0].reason == "the donor has no valid message there"

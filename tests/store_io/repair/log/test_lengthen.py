@@ -18,6 +18,7 @@ from store_io.repair.log.lengthen import appended_crc, lengthened
 from store_io.repair.repair_plan import POLICIES, RepairPlan
 from store_io.repair.unsaved import cut_messages
 from tests.support.answers.repaired import Served, plan_of, previewed, repaired, written
+from tests.support.damage import invert_byte
 from tests.support.stores.builders import INNER_BATCH, NEED_UNWRAP, Message, Record, Sizes, Store, StoreBuilder, inner_body
 from tests.support.texts.json_schemas import faults
 
@@ -119,11 +120,7 @@ def test_what_no_record_takes_in_costs_a_message_that_is_named_and_can_be_sent(
     assert [row.phy_offset for row in rows] == [row.phy_offset for row in dropped]
     for row in rows:
         record = by_place[row.phy_offset]
-        assert (row.stored_topic, row.stored_queue_id, row.queue_offset) == (
-            record.topic,
-            record.queue_id,
-            record.queue_offset,
-        )
+        assert (row.stored_topic, row.stored_queue_id, row.queue_offset) == (record.topic, record.queue_id, record.queue_offset)
         assert row.why_not is None and row.key_hashes and json.dumps(vars(row))
 
 
@@ -179,9 +176,7 @@ def test_an_inner_batch_that_is_left_out_is_listed_whatever_number_it_says(numbe
     ]  # fmt: skip
     store = builder.write(tmp_path / "store", clean=False, spare=False)
     log = store.root / "commitlog" / f"{0:020d}"
-    data = bytearray(log.read_bytes())
-    data[damaged.at + 100] ^= 0xFF
-    log.write_bytes(data)
+    invert_byte(log, damaged.at + 100, 0xFF)
     done = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", store.broker_conf), "broker")
     assert done.exit_code == 0 and done.unsaved is not None and done.report.given_up.cut >= len(left)
     assert {row.phy_offset for row in cut_messages(done.unsaved)} == {record.at for record in left}

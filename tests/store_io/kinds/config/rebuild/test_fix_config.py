@@ -200,11 +200,7 @@ def test_what_an_older_release_refuses_is_carried_and_what_it_cannot_hold_is_lis
     outcome = fixed(made, tmp_path / "new")
     assert outcome.exit_code == 0 and tables(tmp_path / "new", made).offsets == HELD
     file, backup = outcome.report.config
-    assert (file.taken_from, file.time_ms, file.time_from) == (
-        ("config/consumerOffset.json",),
-        1700000000000,
-        "dataVersion",
-    )
+    assert (file.taken_from, file.time_ms, file.time_from) == (("config/consumerOffset.json",), 1700000000000, "dataVersion")
     assert list(file.not_kept[0].entries) == [f"pullOffsetTable {name}" for name in ("T@g, 0: 3", "T@h, 1: 1")]
     assert backup.file.endswith(".bak") and not backup.emptied
     written = [(tmp_path / "new" / "config" / name).read_bytes() for name in texts]
