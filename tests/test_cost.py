@@ -158,21 +158,16 @@ def test_damage_in_every_second_message(size: int, what: str, tmp_path: Path, wo
     assert work["reads"] > 0
 
 
-def test_many_index_entries_that_lead_to_one_message(tmp_path: Path, work: Counter[str]) -> None:
-    store = attacks.entries_of_one_message(tmp_path / "store", 2000, 100)
+@pytest.mark.parametrize(("spread", "code", "count"), [(0, "index_entry_wrong", 2000), (16, "index_entry_dangling", 1999)])
+def test_many_index_entries_that_lead_to_one_message(
+    spread: int, code: str, count: int, tmp_path: Path, work: Counter[str]
+) -> None:
+    """Or, spread, into the middle of it, but for the first."""
+    store = attacks.entries_of_one_message(tmp_path / "store", 2000, 100, spread=spread)
     audit = audited(store)
     assert work["hashed"] <= 1, "the message's keys, once, with those of its neighbours or alone"
     assert work["offered"] < PER_BYTE * written(store)
-    wrong = [f for f in audit.findings if f.code == "index_entry_wrong"]
-    assert sum(f.count for f in wrong) == 2000
-
-
-def test_index_entries_into_the_middle_of_a_message_lead_to_none(tmp_path: Path, work: Counter[str]) -> None:
-    store = attacks.entries_of_one_message(tmp_path / "store", 2000, 100, spread=16)
-    audit = audited(store)
-    assert work["hashed"] <= 1 and work["offered"] < PER_BYTE * written(store)
-    dangling = [f for f in audit.findings if f.code == "index_entry_dangling"]
-    assert sum(f.count for f in dangling) == 1999, "the first leads to the message itself"
+    assert sum(f.count for f in audit.findings if f.code == code) == count
 
 
 def test_a_donor_does_not_step_through_a_gap(tmp_path: Path, work: Counter[str]) -> None:

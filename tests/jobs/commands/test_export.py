@@ -232,7 +232,7 @@ def test_delta_is_one_version_with_types_and_comments(here: SparkSession, tmp_pa
     found = sorted((row.asDict() for row in frame.select(*names).collect()), key=lambda row: row["phy_offset"])
     assert found == [{name: row[name] for name in names} for row in wanted] and wanted
     table = DeltaTable(where)
-    assert [wrong(table, reader(table)) for reader in READERS] == [[]] * len(READERS)
+    assert [wrong(table, reader(table), 2) for reader in READERS] == [[]] * len(READERS)
     assert run(store, tmp_path / "flags", "--format", "delta", "--columns", "inner_batch") == 0
     table = DeltaTable(tmp_path / "flags" / "messages")
     assert table.metadata().configuration == {"delta.dataSkippingNumIndexedCols": "0"}

@@ -409,19 +409,6 @@ def test_every_whole_message_of_real_stores_is_found(case: Case, tmp_path: Path)
         assert kept and kept <= ours.keys() or not wanted
 
 
-def test_messages_behind_damage_are_marked(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    builder = StoreBuilder("5.3.3")
-    records = [builder.put(Message(body=b"whatever", keys=f"k{n}")) for n in range(5)]
-    copy = builder.write(tmp_path / "store")
-    assert {row["status"] for row in found(capsys, copy)} == {"valid"}
-    path = copy.segment_of(records[1])
-    invert_byte(path, records[1].at + 90, 1)
-    rows = found(capsys, copy)
-    assert [(row["phy_offset"], row["status"]) for row in rows] == [
-        (records[0].at, "valid"), *((r.at, "plausible") for r in records[2:])
-    ]  # fmt: skip
-
-
 # ---- the broker ------------------------------------------------------------------------------------------------------
 
 
@@ -542,6 +529,7 @@ def test_redaction(store: Store, mode: str, capsys: pytest.CaptureFixture[str]) 
         assert len(rows) == 30 and "Topic0" in text
         assert not any(word in text for word in ("body number", "U0002", "k2", "shared"))
         assert {(row["tags_code"], row["body_crc"]) for row in rows} == {(None, None)}  # words and short bodies can be tried
+        assert mode == "hash" or {row["tags"] for row in rows} == {"(hidden)"}
     tokens = [row["unique_key"] for row in found(capsys, store, "--redact", mode)]
     assert (tokens[3] == tokens[33]) and (mode == "hide" or len(set(tokens)) == 59)
 
@@ -666,13 +654,6 @@ def test_a_lookup_in_the_brokers_view_keeps_to_the_queues_store(store: Store, ca
 def test_a_key_that_is_no_utf8_is_a_usage_error(option: str, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert entry.main([*words_of(store), option, "\udcff"]) == 2
     assert "not UTF-8" in capsys.readouterr().err
-
-
-def test_redacted_rows_hold_no_number_that_tells_a_tag_or_a_body(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    for view in ("copy", "broker"):
-        words = ["--view", view, "--topic", "Topic1", "--redact", "hide"]
-        rows = found(capsys, store, *words)
-        assert rows and {(row.get("tags_code"), row.get("body_crc"), row["tags"]) for row in rows} == {(None, None, "(hidden)")}
 
 
 # ---- what a start would lose -------------------------------------------------------------------------------------------

@@ -145,25 +145,22 @@ def test_entries_before_a_bad_block_are_given(tmp_path: Path) -> None:
     assert 0 < len(got) < 9000 and got == pairs[: len(got)]
 
 
-def test_bytes_that_grow_without_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_module, "GROWTH_BYTES", 1 << 20)
-    monkeypatch.setattr(database_module, "GROWTH", 10)
-    write_database(tmp_path / "store" / "db", {"default": [(b"%05d" % i, bytes(60_000)) for i in range(400)]})
-    with pytest.raises(DatabaseUnread, match="10 times as much"):
-        entries(tmp_path / "store")
-
-
-def test_an_entry_that_is_larger_than_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_module, "ENTRY_BYTES", 1 << 20)
-    write_database(tmp_path / "store" / "db", {"default": [(b"a", bytes(2 << 20))]})
-    with pytest.raises(DatabaseUnread, match="an entry of 2,097,153 bytes"):
-        entries(tmp_path / "store")
-
-
-def test_a_process_without_memory_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_database(tmp_path / "store" / "db", {"default": [(b"a", bytes(250 << 20))]})
-    monkeypatch.setattr(database_module, "CHILD_BYTES", 384 << 20)
-    with pytest.raises(DatabaseUnread, match="at most 384 MiB of memory"):
+@pytest.mark.parametrize(
+    ("bounds", "pairs", "sentence"),
+    [
+        ({"GROWTH_BYTES": 1 << 20, "GROWTH": 10}, [(b"%05d" % i, 60_000) for i in range(400)], "10 times as much"),
+        ({"ENTRY_BYTES": 1 << 20}, [(b"a", 2 << 20)], "an entry of 2,097,153 bytes"),
+        ({"CHILD_BYTES": 384 << 20}, [(b"a", 250 << 20)], "at most 384 MiB of memory"),
+    ],
+    ids=["growth", "entry", "memory"],
+)
+def test_more_than_may_be_held_is_a_sentence(
+    bounds: dict[str, int], pairs: list[tuple[bytes, int]], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_database(tmp_path / "store" / "db", {"default": [(key, bytes(size)) for key, size in pairs]})
+    for name, value in bounds.items():
+        monkeypatch.setattr(database_module, name, value)
+    with pytest.raises(DatabaseUnread, match=sentence):
         entries(tmp_path / "store")
 
 

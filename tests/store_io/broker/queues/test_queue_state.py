@@ -17,12 +17,6 @@ def test_a_run_at_the_cursor_is_appended_across_files() -> None:
     assert [(f.start, f.wrote) for f in state.files] == [(0, FILE_BYTES), (FILE_BYTES, 40)]
 
 
-def test_what_ends_at_or_below_the_maximum_is_ignored() -> None:
-    state = queue("5.3.3", [(0, 10), (100, 10)], wrote=2, max_phy=110)
-    state.put_run(None, 0, run(0, 2, 0))
-    assert (state.max_offset, state.max_phy) == (2, 110)
-
-
 def test_a_maximum_inside_a_run_asks_for_a_cut_there() -> None:
     state = queue("5.3.3", [(0, 10), (100, 10)], wrote=2, max_phy=110)
     with pytest.raises(NeedCut) as asked:
@@ -30,22 +24,19 @@ def test_a_maximum_inside_a_run_asks_for_a_cut_there() -> None:
     assert asked.value.phy_offset == 110
 
 
-def test_a_run_ahead_of_the_cursor_is_appended_shifted() -> None:
-    state = queue("5.3.3", [(0, 10)], wrote=1, max_phy=10)
-    state.put_run(None, 0, run(3, 2, 100))
-    assert state.max_offset == 3  # entries 1 and 2, for queue offsets 3 and 4
-
-
-def test_a_run_behind_the_cursor_is_ignored_up_to_it() -> None:
-    state = queue("5.3.3", [(0, 10), (100, 10), (200, 10)], wrote=3, max_phy=210)
-    state.put_run(None, 0, run(1, 4, 400))
-    assert (state.max_offset, state.max_phy) == (5, 710)  # queue offsets 1 and 2 ignored, 3 and 4 appended
-
-
-def test_queue_offset_zero_is_appended_wherever_the_queue_ends() -> None:
-    state = queue("5.3.3", [(0, 10), (100, 10), (200, 10)], wrote=3, max_phy=210)
-    state.put_run(None, 0, run(0, 1, 400))
-    assert (state.max_offset, state.max_phy) == (4, 410)
+@pytest.mark.parametrize(
+    ("entries", "put", "end"),
+    [
+        (2, (0, 2, 0), (2, 110)),  # it ends at the maximum: ignored
+        (1, (3, 2, 100), (3, 210)),  # ahead of the cursor: entries 1 and 2, for queue offsets 3 and 4
+        (3, (1, 4, 400), (5, 710)),  # behind the cursor: queue offsets 1 and 2 ignored, 3 and 4 appended
+        (3, (0, 1, 400), (4, 410)),  # queue offset 0 is appended wherever the queue ends
+    ],
+)
+def test_a_run_elsewhere_than_at_the_end(entries: int, put: tuple[int, int, int], end: tuple[int, int]) -> None:
+    state = queue("5.3.3", [(0, 10), (100, 10), (200, 10)][:entries], wrote=entries, max_phy=100 * entries - 90)
+    state.put_run(None, 0, run(*put))
+    assert (state.max_offset, state.max_phy) == end
 
 
 def test_a_new_queue_is_filled_with_blanks_below_its_first_offset() -> None:

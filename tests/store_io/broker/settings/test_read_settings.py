@@ -150,32 +150,25 @@ def test_no_bytes_in_an_index_file_raise(tmp_path_factory: pytest.TempPathFactor
     assert rules.index_slots > 0 and rules.index_max > 0
 
 
-def test_an_epoch_file_shows_controller_mode_where_no_broker_conf_says_otherwise(tmp_path: Path) -> None:
-    listing = store(tmp_path, {SEGMENT: 8, "epochFileCheckpoint": 0})
-    inferred = read_settings(None, listing)["enableControllerMode"]
-    assert (inferred.value, inferred.origin) == (True, "inferred")
-    for conf in ("", "enableControllerMode=false"):
-        assert read_settings(conf, listing)["enableControllerMode"].value is False
-
-
-def test_a_database_of_tables_shows_the_second_version(tmp_path: Path) -> None:
-    listing = store(tmp_path, {SEGMENT: 8, "config/rdb/CURRENT": 16})
-    inferred = read_settings(None, listing)["configManagerVersion"]
-    assert (inferred.value, inferred.origin) == ("v2", "inferred")
-    assert read_settings("", listing)["configManagerVersion"].value == "v1"
-    listing = store(tmp_path, {SEGMENT: 8, "config/topics.json": 2})
-    assert read_settings(None, listing)["configManagerVersion"].value == "v1"
-
-
-def test_the_file_of_light_offsets_alone_shows_them_on(tmp_path: Path) -> None:
-    listing = store(tmp_path, {SEGMENT: 8, "config/lmqConsumerOffset.json": 2})
-    inferred = read_settings(None, listing)["enableLmq"]
-    assert (inferred.value, inferred.origin) == (True, "inferred")
-    assert read_settings("", listing)["enableLmq"].value is False
-    listing = store(
-        tmp_path, {"config/consumerOffset.json.bak": 2}
-    )  # some broker without light queues wrote this, earlier or later
-    assert read_settings(None, listing)["enableLmq"].value is False
+@pytest.mark.parametrize(
+    ("file", "key", "shown", "default", "other"),
+    [
+        ("epochFileCheckpoint", "enableControllerMode", True, False, ()),
+        ("config/rdb/CURRENT", "configManagerVersion", "v2", "v1", ("config/topics.json",)),
+        # some broker without light queues wrote the other one, earlier or later
+        ("config/lmqConsumerOffset.json", "enableLmq", True, False, ("config/consumerOffset.json.bak",)),
+    ],
+)
+def test_a_file_shows_a_setting_where_no_broker_conf_says_otherwise(
+    file: str, key: str, shown: object, default: object, other: tuple[str, ...], tmp_path: Path
+) -> None:
+    listing = store(tmp_path, {SEGMENT: 8, file: 16})
+    inferred = read_settings(None, listing)[key]
+    assert (inferred.value, inferred.origin) == (shown, "inferred")
+    for conf in ("", f"{key}={default}".lower() if default is False else ""):
+        assert read_settings(conf, listing)[key].value == default
+    for name in other:
+        assert read_settings(None, store(tmp_path, {SEGMENT: 8, name: 2}))[key].value == default
 
 
 def test_data_of_a_dledger_group_turn_it_on_unless_a_broker_conf_says_what_the_broker_reads(tmp_path: Path) -> None:

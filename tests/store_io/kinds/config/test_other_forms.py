@@ -385,9 +385,9 @@ NAMES = {
 # What a start reads with the settings of CONF, and the form that lies beside it. A .bak beside a file that is taken is always
 # older, so that no broker and no audit opens it.
 PAIRS = [
-    (reads, there)
-    for reads in ("files", "lmq", "separate", "single", "second", "bak")
-    for there in FORMS
+    pytest.param(reads, there, marks=pytest.mark.soak if (number + place) % 2 else ())  # by default every other one
+    for number, reads in enumerate(("files", "lmq", "separate", "single", "second", "bak"))
+    for place, there in enumerate(FORMS)
     if reads != there and there != "bak" and (reads, there) != ("bak", "files")
 ]
 

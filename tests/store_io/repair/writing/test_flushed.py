@@ -122,27 +122,17 @@ def test_an_open_file_is_never_flushed_for_good(tmp_path: Path, flushed: list[st
         assert now(writer, flushed) == {"one"}
 
 
-def test_a_file_that_is_written_while_it_is_flushed_is_flushed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("replaced", [False, True], ids=["written", "its folder replaced"])
+def test_what_changes_while_it_is_flushed_is_flushed_again(
+    replaced: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names: list[str] = []
 
     def sync(path: str) -> None:
         names.append(Path(path).name)
-        if names == ["one"]:
-            writer.write("one", 0, b"x")
-
-    monkeypatch.setattr(store_writer, "_sync_path", sync)
-    with StoreWriter.beside(str(tmp_path / "new")) as writer:
-        writer.create("one", 10)
-        writer.flush_file("one")
-        assert "one" in now(writer, names) and now(writer, names) == set()
-
-
-def test_a_folder_that_is_replaced_while_it_is_flushed_is_flushed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names: list[str] = []
-
-    def sync(path: str) -> None:
-        names.append(Path(path).name)
-        if names == ["one"]:
+        if names == ["one"] and not replaced:
+            writer.write("a/one", 0, b"x")
+        elif names == ["one"]:
             writer.remove("a")
             writer.create("a/one", 20)
 
@@ -150,7 +140,7 @@ def test_a_folder_that_is_replaced_while_it_is_flushed_is_flushed_again(tmp_path
         writer.create("a/one", 10)
         monkeypatch.setattr(store_writer, "_sync_path", sync)
         writer.flush_file("a/one")
-        assert now(writer, names) == {"store", "a", "one"}
+        assert now(writer, names) == {"store", "a", "one"} and now(writer, names) == set()
 
 
 def test_what_a_removal_that_failed_has_left_is_flushed(
