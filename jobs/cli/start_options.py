@@ -14,7 +14,7 @@ from jobs.cli.parser import Option
 from schemas.first_day import StartMoment
 from store_io.base.errors import UsageError
 from store_io.base.java.zones import UTC_NAME, zone, zones_are_known
-from store_io.base.times import LAST_TIME_MS
+from store_io.base.times import LAST_TIME_MS, time_text
 
 AFTER_STOP = "stop"
 FLEET_KEYS = ("start_at", "timezone", "disk_used", "disk_size")
@@ -49,6 +49,17 @@ class AskedStart:
             self.after_stop,
             now_ms,
         )
+
+    def words(self) -> tuple[str, ...]:
+        """Return the words with which another command is asked for the same start."""
+        at = None if self.at_ms is None else time_text(self.at_ms).replace(".000Z", "Z")
+        named = (
+            ("--start-at", at),
+            ("--timezone", self.timezone),
+            ("--disk-used", self.disk_used),
+            ("--disk-size", self.disk_size),
+        )
+        return tuple(word for name, value in named if value not in (None, "") for word in (name, str(value)))
 
 
 NOTHING_ASKED = AskedStart()
@@ -108,17 +119,6 @@ def asked_start(options: Mapping[str, Any]) -> AskedStart:
         options.get("--disk-used"),
         options.get("--disk-size"),
     )
-
-
-def start_words(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the words with which another command gets these options."""
-    words: list[str] = []
-    if "--start-at" in options:
-        at = datetime.fromtimestamp(options["--start-at"] / 1000, UTC)
-        words += ["--start-at", at.isoformat(timespec="milliseconds" if at.microsecond else "seconds").replace("+00:00", "Z")]
-    for name in ("--timezone", "--disk-used", "--disk-size"):
-        words += [name, str(options[name])] if name in options else []
-    return tuple(words)
 
 
 def start_of_row(row: Mapping[str, Any], otherwise: AskedStart) -> AskedStart:

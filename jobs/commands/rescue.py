@@ -22,7 +22,7 @@ from jobs.audit.run_audit import write_store
 from jobs.cli import options
 from jobs.cli.options import Command
 from jobs.cli.parser import is_cluster_mode
-from jobs.cli.start_options import start_words
+from jobs.cli.start_options import asked_start
 from jobs.cli.stores import REPLICAS
 from jobs.commands.repair import carry_out, tell_step
 from jobs.repair.first_look import AskedRescue, agreed, first_lines, first_look
@@ -254,7 +254,7 @@ def _page(asked: AskedRescue, outcome: Outcome) -> str:
 
 def _given(command: Command, asked: AskedRescue) -> tuple[str, ...]:
     """Return the words of this rescue that a command for the same store takes over."""
-    return (*store_words(asked.store), *command.spark, *start_words(command.options))
+    return (*store_words(asked.store), *command.spark, *asked_start(command.options).words())
 
 
 def _lists_repair(outcome: Outcome) -> bool:

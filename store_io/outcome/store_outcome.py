@@ -166,7 +166,6 @@ def _blank(request: AuditRequest, gaps: Sequence[Gap]) -> Outcome:
         INCOMPLETE,
         incomplete_texts(told),
         gaps=told,
-        replica_group=request.replica_group,
         assumed=Assumed(request.release_from, NAMED if request.broker_conf is not None else DEFAULT),
     )
 

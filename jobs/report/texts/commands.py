@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from jobs.cli.start_options import AskedStart
 from jobs.installation import ENTRY
 from jobs.report.texts.text import name_text, printable
 from schemas.advice import Advice, Lack, NotWhole, Step
@@ -255,7 +256,7 @@ def repair_commands(outcome: Outcome, words: Sequence[str], plan: str, to: str =
         return []
     if judge(outcome).kind == Safety.SAFE:
         return []
-    found = going(outcome)
+    found, words = going(outcome), (*words, *_start_words(outcome, words))
     if not found:
         return [(RESCUE_FIRST, command_line("rescue", words, [("--to", to or _NEW)] if is_uri(words[0]) else []))]
     to = to or words[0].rstrip("/") + "-repaired"
@@ -263,6 +264,14 @@ def repair_commands(outcome: Outcome, words: Sequence[str], plan: str, to: str =
         (f"Repair with {_asked(one)}: {_effect(outcome, one)}", command_line("repair", repair_words(one, words, plan, to), []))
         for one in found
     ]
+
+
+def _start_words(outcome: Outcome, words: Sequence[str]) -> tuple[str, ...]:
+    """Return the options for the start that somebody named for the audit, unless the words have them."""
+    moment = None if outcome.first_day is None else outcome.first_day.moment
+    if moment is None or not moment.decided or moment.at_ms == moment.now_ms or "--start-at" in words:
+        return ()
+    return AskedStart(moment.at_ms, False, moment.timezone, moment.disk_used, moment.disk_size).words()
 
 
 def _asked(proposal: RepairProposal) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli.options import from_word, parse, to_word
-from jobs.cli.start_options import AskedStart, asked_start, machine_zone, start_words
+from jobs.cli.start_options import AskedStart, asked_start, machine_zone
 from schemas.first_day import StartMoment
 from store_io.base.errors import UsageError
 from store_io.base.java.zones import local_time, zone
@@ -104,11 +104,11 @@ def test_a_bad_start_in_a_fleet_file_is_a_usage_error(row: str, tmp_path: Path) 
 
 
 def test_the_words_of_a_start_mean_the_same_start() -> None:
-    words = start_words(parse(["rescue", "s", *START]).options)
-    assert words == START
-    later = start_words(parse(["rescue", "s", "--start-at", "2026-11-28T15:24:15.250Z"]).options)
+    assert asked_start(parse(["rescue", "s", *START]).options).words() == START
+    later = AskedStart(AT + 250).words()
+    assert later == ("--start-at", "2026-11-28T15:24:15.250Z")
     assert asked_start(parse(["repair", "s", *later]).options) == AskedStart(AT + 250)
-    assert start_words({}) == ()
+    assert AskedStart().words() == ()
 
 
 def test_this_machine_has_a_zone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from dataclasses import replace
@@ -31,6 +32,7 @@ from jobs.report.texts.commands import (
 from jobs.report.texts.next_steps import shown_steps
 from jobs.report.texts.text import printable
 from schemas.answer import StepName
+from schemas.first_day import FirstDay, StartMoment
 from schemas.rows import Finding, PlanStep
 from store_io.repair.proposals import config_helps
 from tests.support.handmade import samples
@@ -179,6 +181,21 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     emptied = [Finding("commitlog_emptied", "commitlog", severity="loss")]
     assert repair_commands(varied(outcome, messages=0, findings=emptied), WORDS, "/p") == []
     assert repair_commands(varied(outcome, segment_count=0), WORDS, "/p") == []  # nothing to repair from
+
+
+def test_a_repair_is_for_the_start_that_the_audit_was_for() -> None:
+    outcome = samples.refused()
+    alter(outcome, steps=[PlanStep.whole("delete", "x", "r")])
+    named = StartMoment(1_795_879_455_000, "Asia/Tokyo", 87.5, decided=True, now_ms=5)
+    told = ["--start-at", "2026-11-28T15:24:15Z", "--timezone", "Asia/Tokyo", "--disk-used", "87.5", "--plan"]
+    for moment, words, between in (
+        (named, WORDS, told),
+        (replace(named, decided=False), WORDS, ["--plan"]),
+        (replace(named, at_ms=5), WORDS, ["--plan"]),  # a rescue decides, and names no moment
+        (named, (*WORDS, *told[:2]), [*told[:2], "--plan"]),
+    ):
+        (_, command), *_ = repair_commands(replace(outcome, first_day=FirstDay(moment)), words, "/p")
+        assert shlex.split(command)[2 + len(WORDS) :][: len(between)] == between
 
 
 def test_fix_config_helps_files_alone() -> None:
