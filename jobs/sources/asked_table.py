@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -49,7 +50,7 @@ def asked_frame(
         words[3] = spark._jsparkSession.parseDataType(schema.json())
         words[4] = most_rows
         return DataFrame(_constructor(jvm).newInstance(words).frame(), spark)
-    except Exception:  # Spark's own interfaces differ by its release: then all columns are made
+    except (AttributeError, TypeError, Py4JError, PySparkException):  # another release has other interfaces
         return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from weakref import WeakSet
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,6 +35,7 @@ _BY_NAME: dict[str, type[StoreSource]] = {
     source.source: source
     for source in (MessagesSource, ConsumeQueueSource, IndexSource, ExtentsSource, OffsetsSource, TransactionsSource)
 }
+_registered: WeakSet[SparkSession] = WeakSet()  # Spark warns of each source that is registered once more
 
 
 def register(spark: SparkSession) -> None:
@@ -48,6 +50,7 @@ def register(spark: SparkSession) -> None:
         except AnalysisException as problem:
             if problem.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":  # Spark has found the wheel's own (setup.py)
                 raise
+    _registered.add(spark)
 
 
 def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSource]:
@@ -71,7 +74,8 @@ def read(
     Raises UsageError or another StoreError here, in one sentence, where `load` would show Spark's own error around it.
     """
     found, texts = _source_of(source, store, options)
-    register(spark)
+    if spark not in _registered:
+        register(spark)
     if where is None:
         return _frame(spark, found)
     columns = found.columns()

@@ -114,6 +114,7 @@ def test_spark_hands_over_conditions_only_if_it_keeps_questions_apart(
     spark.dataSource.register(taking)
     setting("true")
     wrong = wrong_answers(spark, MessagesSource, store, pushdown="true")
+    sources.register(spark)  # the usual ones
     assert (not wrong) == (pyspark.__version__ in StoreSource.right_with_pushed), wrong
 
 
