@@ -349,6 +349,15 @@ def numbered_files(tree: Tree, folder: str) -> list[MappedFile]:
     return found
 
 
+def files_up_to(end: int, files: Sequence[MappedFile], deleted: list[str]) -> list[MappedFile]:
+    """Return the files that MappedFileQueue.truncateDirtyFiles leaves: those that begin up to there.
+
+    deleted: gets the paths of the others.
+    """
+    deleted += [file.path for file in files if file.start > end]
+    return [file for file in files if file.start <= end]
+
+
 def queue_folders(tree: Tree, kind: str) -> PackedMap[QueueKey, str]:
     """Yield (topic, queue id) -> folder, for each folder below `kind` whose name is a queue id."""
 

@@ -13,6 +13,7 @@ from schemas.advice import Refusal, RefusalKind
 from schemas.layouts.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.rows import MappedFile
 from store_io.base.java.java_compat import int64
+from store_io.broker.loading import files_up_to
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.compaction.compacted_queues import CompactedQueue
 from store_io.source.byte_source import name_of
@@ -67,7 +68,7 @@ def recovered(queue: CompactedQueue, ends: Mapping[str, SparseEnds], rules: Brok
     if entries:
         final = entries[-1]
         end = ends.get(final.path, SparseEnds())
-        entries = _truncated(entries, final.start + end.leading * BATCH_ENTRY_BYTES, done)
+        entries = files_up_to(final.start + end.leading * BATCH_ENTRY_BYTES, entries, done.deleted)
         last = end.last
         log_end = end.first if rules.sparse_end_by_first_entry else end.last
         if log_end is not None:
@@ -78,20 +79,9 @@ def recovered(queue: CompactedQueue, ends: Mapping[str, SparseEnds], rules: Brok
     if last is not None:
         done.next_offset = last.base + 1
     if done.log_end > 0:
-        log = _truncated(log, done.log_end, done)
+        log = files_up_to(done.log_end, log, done.deleted)
     done.refusal = _names_differ(queue, log, entries)
     return done
-
-
-def _truncated(files: Sequence[MappedFile], end: int, done: SparseRecovery) -> list[MappedFile]:
-    """Return the files that truncateDirtyFiles(end) leaves; the others go to `done`."""
-    kept = []
-    for file in files:
-        if file.start + file.size > end and end < file.start:
-            done.deleted.append(file.path)
-        else:
-            kept.append(file)
-    return kept
 
 
 def _names_differ(queue: CompactedQueue, log: Sequence[MappedFile], entries: Sequence[MappedFile]) -> Refusal | None:

@@ -64,9 +64,7 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
         broker does.
         """
         files = copy[self]
-        if request.quick or len(files) != len(copy.headers):
-            return task
-        if not files:
+        if request.quick or not files or len(files) != len(copy.headers):
             return task
         return replace(task, index=IndexFollower(tuple(_ref(copy, files, number) for number in range(len(files)))))
 

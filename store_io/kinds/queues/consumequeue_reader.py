@@ -20,6 +20,7 @@ from schemas.rows import Finding, MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.findings import Findings
 from store_io.base.ranges import union
+from store_io.broker.loading import files_up_to
 from store_io.log.entries.file_entries import (
     entries_of,
     unit_bytes,
@@ -338,8 +339,7 @@ def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts
             break
         i += 1
     summary.wrote = file.start + position
-    kept, deleted = _truncated(files, summary.wrote)
-    summary.deleted += [f.path for f in deleted]
+    kept = files_up_to(summary.wrote, files, summary.deleted)
     if kept:
         last = facts[kept[-1].path]
         summary.last_prefix, summary.last_prefix_phy, summary.last_prefix_max_phy = last.prefix, last.prefix_phy, last.prefix_end
@@ -351,15 +351,6 @@ def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts
             if first is not None:
                 summary.edges = QueueEdges(known, kept[0].path, first.prefix, task.log_min, first.below, first.parted)
     return True
-
-
-def _truncated(files: Sequence[MappedFile], end: int) -> tuple[list[MappedFile], list[MappedFile]]:
-    """Return (files kept, files deleted) of MappedFileQueue.truncateDirtyFiles."""
-    kept: list[MappedFile] = []
-    deleted: list[MappedFile] = []
-    for f in files:
-        (deleted if f.start + f.size > end and end < f.start else kept).append(f)
-    return kept, deleted
 
 
 # ---- ext files -----------------------------------------------------------------------------------------------------
@@ -465,7 +456,8 @@ def _recover_ext(source: ByteSource, task: QueueTask, summary: QueueSummary, end
     if summary.refusal or not task.ext_files:
         return
     last = task.ext_files[-1]
-    kept, deleted = _truncated(task.ext_files, last.start + ends[last.path])
+    deleted: list[str] = []
+    kept = files_up_to(last.start + ends[last.path], task.ext_files, deleted)
     if summary.ext_address <= layout.EXT_ADDRESS_MAX:
         offset = summary.ext_address - layout.EXT_ADDRESS_BASE
         unit = _unit_at(source, kept, offset, last, ends[last.path])
@@ -473,8 +465,8 @@ def _recover_ext(source: ByteSource, task: QueueTask, summary: QueueSummary, end
             summary.refusal = unit
             return
         if unit > 0:
-            deleted += _truncated(kept, offset + unit)[1]
-    summary.deleted += [f.path for f in deleted]
+            files_up_to(offset + unit, kept, deleted)
+    summary.deleted += deleted
 
 
 def _unit_at(source: ByteSource, files: Sequence[MappedFile], offset: int, last: MappedFile, last_wrote: int) -> int | Refusal:
