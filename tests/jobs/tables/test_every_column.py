@@ -84,6 +84,15 @@ def all_wrong(place: Path, most: int, readers: Sequence[Callable[[DeltaTable], C
     return found
 
 
+def wrong_in_most(place: Path, most: int) -> list[Any]:
+    """Of all tables by one reader, and of a table and a dataset by all of them."""
+    found = all_wrong(place, most, [by_dataset_of])
+    for name in ("runs", "messages"):
+        table = DeltaTable(place / name)
+        found += [(name, reader.__name__, *each) for reader in READERS for each in wrong(table, reader(table), most)]
+    return found
+
+
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Nights of two months, and more than a table's log has between two checkpoints. Nobody changes them."""
@@ -132,22 +141,20 @@ def test_after_one_audit(most: int, tmp_path: Path) -> None:
 
 
 def test_after_many_nights_and_after_compaction(nights: Path, tmp_path: Path) -> None:
-    assert all_wrong(nights, 1, [by_dataset_of]) == []
-    table = DeltaTable(nights / "runs")
-    assert [found for reader in READERS[1:] for found in wrong(table, reader(table), 1)] == []  # the first: above
+    assert wrong_in_most(nights, 1) == []
     before = {name: version(nights, name) for name in (*TABLES, *DATASETS)}
     assert [mend(nights, name) for name in TABLES] == [0] * len(TABLES)
     shutil.copytree(nights, tmp_path / "tables")
     tables_command.compact(tables_under(str(tmp_path / "tables")))
     assert len(DeltaTable(tmp_path / "tables/runs").file_uris()) == 2  # months
-    assert all_wrong(tmp_path / "tables", most=1) == []
+    assert wrong_in_most(tmp_path / "tables", 1) == []
     assert {name: version(nights, name) for name in before} == before
 
 
 def test_tables_of_an_earlier_version_are_mended_by_compact(older: Path) -> None:
     assert {name for name, *_ in all_wrong(older, 2, [by_dataset_of])} == {*TABLES, *DATASETS}
     tables_command.compact(tables_under(str(older)))
-    assert all_wrong(older, most=2) == []
+    assert wrong_in_most(older, 2) == []
     before = version(older, "messages")
     tables_command.compact(tables_under(str(older)))
     assert version(older, "messages") == before
@@ -221,9 +228,7 @@ def test_an_audit_mends_what_spark_has_written_anew(spark_session: Session, olde
     spark_session.spark.sql(f"DELETE FROM delta.`{older}/messages` WHERE queue_id = 1")  # Spark writes no bounds of flags
     tables = Tables(spark_session, str(older))
     tables.write_run(replace(samples.RUN, run_id="now"), [samples.damaged()])
-    assert all_wrong(older, 2, [by_dataset_of]) == []
-    table = DeltaTable(older / "messages")
-    assert [wrong(table, reader(table), 2) for reader in READERS] == [[]] * len(READERS)
+    assert wrong_in_most(older, 2) == []
 
 
 @pytest.mark.spark
