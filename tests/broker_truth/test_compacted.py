@@ -48,8 +48,7 @@ def write(root: Path, jvm: Jvm, clean: bool) -> None:
     (root / "config").mkdir(parents=True)
     (root / "config" / "topics.json").write_text(TOPICS_JSON)
     with opened(root, jvm) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         broker.put(puts(0, 150))
         broker.catch_up()
         broker.compact(TOPIC, QUEUE)
@@ -181,8 +180,7 @@ def test_a_log_is_made_anew_as_the_document_says(
     (root / "checkpoint").unlink()
     (root / "abort").write_bytes(b"")
     with opened(root, jvm_of(release)) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         served = broker.serve(keys=False).queues[TOPIC, QUEUE]
         assert [m.queue_offset for m in served.messages] == [n // 2 for n in range(0, 180, 2) if n % 5]
         broker.shutdown()
@@ -197,7 +195,6 @@ def test_consumers_get_what_the_compacted_log_holds(
     """Of the compacted queue each key's newest message before the newest file."""
     root = Path(shutil.copytree(written(release, True), tmp_path / "store"))
     with opened(root, jvm_of(release)) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         queues = broker.serve(keys=False).queues
     assert len(queues[TOPIC, QUEUE].messages) < len(queues[TOPIC, OTHER].messages) == 72

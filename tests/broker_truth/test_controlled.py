@@ -113,8 +113,7 @@ def _never_elected(release: str, jars: Sequence[Path], root: Path, conf: str) ->
     with Jvm(release, jars) as jvm:
         broker = jvm.broker(root, conf)
         broker.fence()
-        assert broker.load()
-        broker.start()
+        broker.begin()
         election = Thread(target=_elect, args=(broker,), daemon=True)
         election.start()
         election.join(8)

@@ -26,8 +26,7 @@ def test_a_client_gets_nothing_from_that_message_on(
 ) -> None:
     jvm, root = jvm_of(release), tmp_path / "store"
     with jvm.broker(root, SETTINGS) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         put = broker.put([Put("T", b"body", keys=f"k{number}") for number in range(10)])
         broker.catch_up()
         broker.shutdown()
@@ -37,8 +36,7 @@ def test_a_client_gets_nothing_from_that_message_on(
     (found,) = product.audit(root, release, conf_of(SETTINGS)).above_note
     assert (found.code, found.severity, found.phy_offset) == (Code.MESSAGE_HEADER_ODD, LOSS, put[4].phy_offset)
     with jvm.broker(root, SETTINGS) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         records = broker.pull("T", 0)
         java = jvm.gateway.jvm
         client = java.org.apache.rocketmq.common.message.MessageDecoder

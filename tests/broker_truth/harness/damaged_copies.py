@@ -9,6 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
 from tests.broker_truth.harness.real_broker import BATCH, COMMIT, PREPARED, Broker, Jvm, Put
 from tests.support.damage import invert_byte, remove
 from tests.support.stores.builders import Record, walk
@@ -61,8 +63,7 @@ def two_lives(
     """
     for life, wanted in enumerate(lives):
         broker = jvm.broker(folder / "live", settings)
-        assert broker.load()
-        broker.start()
+        broker.begin()
         assert {answer.status for answer in broker.put(wanted)} == {"PUT_OK"}
         broker.catch_up()
         time.sleep(pause)
@@ -72,6 +73,21 @@ def two_lives(
         if not life:
             shutil.copytree(database_of(folder / "live"), folder / "older")
     (folder / "live").rename(folder / "stopped")
+
+
+def written_by(releases: Sequence[tuple[str, bool]], settings: Mapping[str, Any]) -> Any:
+    """A module's fixture: (release, store of two lives), for each release and whether it was killed: a copy while it runs."""
+
+    @pytest.fixture(scope="module", params=releases, ids=lambda p: f"{p[0]}-{'killed' if p[1] else 'stopped'}")
+    def written(
+        request: pytest.FixtureRequest, jvm_of: Callable[[str], Jvm], tmp_path_factory: pytest.TempPathFactory
+    ) -> tuple[str, Path]:
+        release, killed = request.param
+        folder = tmp_path_factory.mktemp("written")
+        two_lives(jvm_of(release), folder, settings, random_lives(release), killed=killed)
+        return release, folder / ("killed" if killed else "stopped")
+
+    return written
 
 
 # ---- damages ------------------------------------------------------------------------------------------------------------

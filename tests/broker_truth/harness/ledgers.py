@@ -25,8 +25,7 @@ def write(jars: Sequence[Path], release: str, root: Path, puts: Sequence[Put]) -
     """A store of those messages, all dispatched and in DLedger's checkpoint, whose broker was killed."""
     with Jvm(release, jars) as jvm:
         broker = jvm.broker(root, SETTINGS)
-        assert broker.load()
-        broker.start()
+        broker.begin()
         broker.lead()
         broker.put(puts)
         broker.catch_up()
@@ -146,8 +145,7 @@ def live(jars: Sequence[Path], release: str, root: Path, puts: Sequence[Put]) ->
     """What a leader serves of the store, and its answers to new messages; stopped cleanly then."""
     with Jvm(release, jars) as jvm:
         broker = jvm.broker(root, SETTINGS)
-        assert broker.load()
-        broker.start()
+        broker.begin()
         broker.lead()
         served, answers = broker.serve(), broker.put(puts)
         broker.catch_up()

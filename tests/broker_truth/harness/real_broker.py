@@ -396,6 +396,11 @@ class Broker:
         if self.jvm.release >= "5.3" and self.java.getMessageStoreConfig().isReadUnCommitted():
             self._stand_still()  # what is not confirmed is dispatched, too, and nothing waits for it
 
+    def begin(self) -> None:
+        """Load and start, on a store on which both must come to an end."""
+        assert self.load()
+        self.start()
+
     def lead(self, seconds: float = 60) -> None:
         """Of a started DLedger store: wait until this node, alone in its group, leads, and all is committed and dispatched.
 

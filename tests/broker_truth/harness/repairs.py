@@ -155,8 +155,7 @@ def measure(case: Case, jvm_of: Callable[[str], Jvm], folder: Path, policies: Se
     if recorded is not None and "broker" in policies:
         _copy(root, folder / "own")
         with jvm_of(case.release).broker(folder / "own", case.broker_conf, topics) as broker:
-            assert broker.load()
-            broker.start()
+            broker.begin()
             own = {key: data for key, data in served(broker.serve(keys=False)).items() if wanted.get(key) == data}
     results = {}
     for policy in policies:

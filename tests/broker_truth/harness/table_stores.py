@@ -46,8 +46,7 @@ def write_lives(jvm: Jvm, folder: Path) -> Path:
     """The folder with `stopped` after two lives, `killed` a copy from within the second, `older` the database of the first."""
     for life in range(2):
         broker = jvm.broker(folder / "live", SETTINGS)
-        assert broker.load()
-        broker.start()
+        broker.begin()
         put_all(broker, life)
         if life:
             shutil.copytree(folder / "live", folder / "killed")

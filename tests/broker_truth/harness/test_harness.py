@@ -97,8 +97,7 @@ def settings(release: str) -> dict[str, object]:
 def test_what_is_put_comes_back(release: str, jvm_of: JvmOf, tmp_path: Path) -> None:
     puts, topics = sample(release), ["BatchTopic"] if release >= "5" else []
     with jvm_of(release).broker(tmp_path / "store", settings(release), topics) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         answers = broker.put(puts)
         assert {answer.status for answer in answers} == {"PUT_OK"}
         broker.catch_up()
@@ -133,8 +132,7 @@ def test_a_killed_store_is_an_unclean_one_and_a_stopped_one_is_not(release: str,
         stopped = jvm.broker(tmp_path / "stopped", settings(release))
         killed = jvm.broker(tmp_path / "killed", settings(release))
         for broker in (stopped, killed):
-            assert broker.load()
-            broker.start()
+            broker.begin()
             assert broker.put([Put("Topic", b"body", uniq="U")])[0].status == "PUT_OK"
             broker.catch_up()
         stopped.shutdown()
@@ -145,6 +143,5 @@ def test_a_killed_store_is_an_unclean_one_and_a_stopped_one_is_not(release: str,
     with Jvm(release) as jvm:
         for name in ("stopped", "killed"):
             with jvm.broker(tmp_path / name, settings(release)) as broker:
-                assert broker.load()
-                broker.start()
+                broker.begin()
                 assert [m.record.body for m in broker.serve().messages] == [b"body"]

@@ -106,8 +106,7 @@ def _write(release: str, folder: Path) -> Written:
     with Jvm(release) as jvm:
         brokers = {how: jvm.broker(folder / how, settings(release), batch_topics(release)) for how in ("stopped", "killed")}
         for how, broker in brokers.items():
-            assert broker.load()
-            broker.start()
+            broker.begin()
             assert {answer.status for answer in broker.put(messages(release))} == {"PUT_OK"}
             broker.catch_up()
             original[how] = served(broker.serve(keys=False))
@@ -265,8 +264,7 @@ def test_clean_stop_of_a_repaired_store(release: str, jvm_of: JvmOf, written: Ca
     repaired = repair(root, release, settings(release), "salvage", tmp_path / "new")
     assert repaired.root is not None, repaired.report.get("problems")
     broker = jvm_of(release).broker(repaired.root, settings(release), batch_topics(release))
-    assert broker.load()
-    broker.start()
+    broker.begin()
     more = put_more(broker, broker.serve())
     broker.shutdown()
     assert not (repaired.root / "abort").exists()
@@ -297,8 +295,7 @@ def assert_nothing_lost(jvm: Jvm, release: str, root: Path, copy: Path, found: S
     """What the broker itself serves of the damaged copy, and what is valid of that, is served of the repaired one."""
     shutil.copytree(root, copy)
     with jvm.broker(copy, settings(release), batch_topics(release)) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         own = served(broker.serve(keys=False))
     got = served(found)
     assert {key for key, data in own.items() if wanted.get(key) == data and got.get(key) != data} == set()

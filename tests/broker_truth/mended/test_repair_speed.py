@@ -66,8 +66,7 @@ def test_a_repair_of_a_large_store_rebuilds_what_the_broker_does(body_bytes: int
             loaded.append(time.monotonic() - begin)
             rebuilt = broker.queues()
     with Jvm(RELEASE, options=()) as jvm, jvm.broker(new) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         assert {key: found[:2] for key, found in broker.queues().items()} == {key: found[:2] for key, found in rebuilt.items()}
         (topic, queue_id), (first, end, *_) = next(iter(rebuilt.items()))
         some = broker.pull(topic, queue_id, 1000)

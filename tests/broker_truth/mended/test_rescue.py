@@ -220,8 +220,7 @@ def test_a_running_broker_s_directory_is_not_rescued(tmp_path: Path, capsys: pyt
     case = Case(CORPUS / "g41-533-fresh")
     root = case.unpack(tmp_path)
     with Jvm(case.release) as jvm, jvm.broker(root, case.broker_conf) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         assert typed(case, root, "--to", str(tmp_path / "new"), "--yes") == 3
     assert "holds the file lock in it, so a broker runs on this directory" in capsys.readouterr().err
 

@@ -21,8 +21,8 @@ from tests.broker_truth.harness.damaged_copies import (
     planned,
     random_lives,
     remove_segments,
-    two_lives,
     unclean,
+    written_by,
     zero,
 )
 from tests.broker_truth.harness.real_broker import Jvm, conf_of
@@ -99,15 +99,7 @@ MORE: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module", params=WRITTEN, ids=lambda p: f"{p[0]}-{'killed' if p[1] else 'stopped'}")
-def written(
-    request: pytest.FixtureRequest, jvm_of: Callable[[str], Jvm], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Path]:
-    """(release, store of two lives). Killed: a copy while it runs."""
-    release, killed = request.param
-    folder = tmp_path_factory.mktemp("written")
-    two_lives(jvm_of(release), folder, TWICE | LIGHT, random_lives(release), killed=killed)
-    return release, folder / ("killed" if killed else "stopped")
+written = written_by(WRITTEN, TWICE | LIGHT)
 
 
 @pytest.mark.parametrize("what", DAMAGES)
@@ -171,8 +163,7 @@ def test_double_write_that_was_switched_on_later_is_no_alarm(
     for life, wanted in enumerate(lives):
         settings = TWICE | far if life else PLAIN
         with jvm_of(release).broker(tmp_path / "store", settings) as broker:
-            assert broker.load()
-            broker.start()
+            broker.begin()
             assert {answer.status for answer in broker.put(wanted)} == {"PUT_OK"}
             broker.catch_up()
             time.sleep(0.1)  # entries are put by a thread of its own

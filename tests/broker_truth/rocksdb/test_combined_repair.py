@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 
-from tests.broker_truth.harness.damaged_copies import numbers_of, one_queue_gone, random_lives, two_lives, unclean, zero
+from tests.broker_truth.harness.damaged_copies import (
+    numbers_of,
+    one_queue_gone,
+    random_lives,
+    two_lives,
+    unclean,
+    written_by,
+    zero,
+)
 from tests.broker_truth.harness.real_broker import Broker, Jvm, Put, Served, conf_of
 from tests.broker_truth.harness.repairs import POLICIES, Key, expected, repair, served, valid_records
 from tests.broker_truth.rocksdb.test_combined import DAMAGES, LIGHT, NUMBERS, READS, TWICE
@@ -49,21 +57,12 @@ SETTINGS: Mapping[str, list[Mapping[str, Any]]] = {
 }
 
 
-@pytest.fixture(scope="module", params=WRITTEN, ids=lambda p: f"{p[0]}-{'killed' if p[1] else 'stopped'}")
-def written(
-    request: pytest.FixtureRequest, jvm_of: Callable[[str], Jvm], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Path]:
-    """(release, store of two lives). Killed: a copy while it runs."""
-    release, killed = request.param
-    folder = tmp_path_factory.mktemp("written")
-    two_lives(jvm_of(release), folder, TWICE, random_lives(release), killed=killed)
-    return release, folder / ("killed" if killed else "stopped")
+written = written_by(WRITTEN, TWICE)
 
 
 def opened(broker: Broker, wanted: dict[Key, bytes]) -> Broker:
     """Loaded and started, with all queues in memory: those in RocksDB are made when somebody asks."""
-    assert broker.load()
-    broker.start()
+    broker.begin()
     time.sleep(0.1)
     for topic, queue_id in {(key[0], key[1]) for key in wanted}:
         broker.java.getConsumeQueue(topic, queue_id)

@@ -118,8 +118,7 @@ def write(release: str, jars: Sequence[Path], folder: Path, settings: Mapping[st
         for epoch, wanted in enumerate(random_lives(release), 1):
             broker = jvm.broker(folder / "store", settings)
             broker.fence()
-            assert broker.load()
-            broker.start()
+            broker.begin()
             assert broker.elect(epoch)
             broker.put(wanted)
             broker.catch_up()

@@ -116,8 +116,7 @@ def write(release: str, jars: Sequence[Path], folder: Path, settings: Settings, 
             plain = mixed and not life
             own = {key: value for key, value in settings.items() if key not in DLEDGER} if plain else settings
             broker = jvm.broker(folder / "store", own)
-            assert broker.load()
-            broker.start()
+            broker.begin()
             if not plain:
                 broker.lead()
             if settings.get("transRocksDBEnable"):

@@ -72,8 +72,7 @@ def test_a_start_comes_out_the_same_whatever_lies_in_a_database_that_it_does_not
         store = tmp_path / what / "store"
         damage(store)
         with jvm_of(case.release).broker(store, case.broker_conf) as broker:
-            assert broker.load()
-            broker.start()
+            broker.begin()
             (put,) = broker.put([Put("Topic0", b"new", keys="k", uniq="u")])
             return broker.queues(), put.status, put.queue_offset
 
@@ -102,8 +101,7 @@ def test_the_plan_is_what_the_release_does(
     plan = audit.broker
     assert plan is not None and plan["starts"], audit.incomplete
     with jvm_of(release).broker(started, SETTINGS) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         queues = planned(plan["after_dispatch"]["queues"])
         found = seen_by(broker, queues)
         assert {key: [numbers] for key, numbers in found.items()} == queues

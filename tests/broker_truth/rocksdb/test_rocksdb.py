@@ -14,11 +14,10 @@ from tests.broker_truth.harness.damaged_copies import (
     flip,
     older,
     planned,
-    random_lives,
     remove_segments,
     seen_by,
-    two_lives,
     unclean,
+    written_by,
     zero,
 )
 from tests.broker_truth.harness.kinds import ROCKSDB
@@ -55,15 +54,7 @@ DAMAGES: Mapping[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.fixture(scope="module", params=WRITTEN, ids=lambda p: f"{p[0]}-{'killed' if p[1] else 'stopped'}")
-def written(
-    request: pytest.FixtureRequest, jvm_of: Callable[[str], Jvm], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Path]:
-    """(release, store of two lives). Killed: a copy while it runs."""
-    release, killed = request.param
-    folder = tmp_path_factory.mktemp("written")
-    two_lives(jvm_of(release), folder, SETTINGS, random_lives(release), killed=killed)
-    return release, folder / ("killed" if killed else "stopped")
+written = written_by(WRITTEN, SETTINGS)
 
 
 @pytest.mark.parametrize("what", DAMAGES)

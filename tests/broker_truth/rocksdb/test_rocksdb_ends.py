@@ -33,8 +33,7 @@ def written(
     lives = [[f"Topic{n % QUEUES:04d}" for n in range(2 * QUEUES)], [f"Topic{n:04d}" for n in range(0, QUEUES, 10)]]
     for topics, copy in zip(lives, ("store", "longer"), strict=True):
         broker = jvm_of(release).broker(folder / "live", SETTINGS)
-        assert broker.load()
-        broker.start()
+        broker.begin()
         broker.put([Put(topic, b"x" * 20) for topic in topics])
         broker.catch_up()
         time.sleep(0.3)  # entries are put by a thread of its own
@@ -73,8 +72,7 @@ def test_the_plan_is_what_the_release_does(
     assert plan is not None and plan["starts"], audit.incomplete
     assert "queue_database_damaged" in {f.code for f in audit.findings}
     with jvm_of(release).broker(store, SETTINGS) as broker:
-        assert broker.load()
-        broker.start()
+        broker.begin()
         time.sleep(0.3)
         expected = planned(plan["after_dispatch"]["queues"])
         seen = {key: numbers_of(broker.java.getConsumeQueue(*key)) for key in expected}

@@ -23,8 +23,7 @@ pytestmark = pytest.mark.broker
 def started(jvm: Jvm, store: Path, more: Sequence[Put] = ()) -> None:
     """One life without anything else than this."""
     broker = jvm.broker(store, SETTINGS)
-    assert broker.load()
-    broker.start()
+    broker.begin()
     broker.put(more)
     broker.catch_up()
     time.sleep(1)

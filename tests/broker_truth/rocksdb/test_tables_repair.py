@@ -100,8 +100,7 @@ def test_the_tables_of_a_repaired_store_are_those_of_its_log(
         assert max(kept) <= last < limit
 
     broker = jvm_of(release).broker(new, FROM_TABLES)
-    assert broker.load()
-    broker.start()
+    broker.begin()
     assert broker.state()["maxPhyOffset"] == limit
     assert_same(broker.serve(), expected(kept))
     (ended,) = [r for r in records if r.topic == HALF and half_pair(r)[0] in before["trans"]][-1:]
@@ -119,8 +118,7 @@ def test_the_tables_of_a_repaired_store_are_those_of_its_log(
     assert wanted.items() <= after["default"].items() and sum(b"@New@" in key for key in after["default"]) == 2
 
     again = jvm_of(release).broker(new, FROM_TABLES)
-    assert again.load()
-    again.start()
+    again.begin()
     again.catch_up()
     time.sleep(0.5)
     again.shutdown()

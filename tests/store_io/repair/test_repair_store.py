@@ -28,13 +28,11 @@ from tests.support.stores.corpus_tools import Case
 from tests.support.texts.json_schemas import faults
 
 CASES = corpus_tools.plain_cases()
-# The broker's settings refuse the messages themselves, and no log can be made of them that it takes.
-REFUSED: set[tuple[str, str]] = set()
 LARGE = {"g5x-533-broker-live"}
 AGAIN = {"g14-533-torn-old-seen", "g85-533-queue-offsets"}
 NOTHING = {"g32-480-commitlog-empty", "g41-533-fresh"}  # no segment
 # Their plans have each kind of step that any plan of the corpus has, with all that a step keeps, loses and gives as its reason;
-# but for the timers' (derived/test_timers.py) and entries after an index file's count, as a living broker leaves them.
+# but for the timers' (kinds/timers/test_timer_rebuild.py) and entries after an index file's count, as a broker leaves them.
 BY_DEFAULT = {
     ("g14-533-torn-old-seen", "broker"),
     ("g14-533-torn-old-seen", "salvage"),
@@ -81,9 +79,6 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
     assert content(root) == before
     assert numbers(dry) == outcome.report and dry.exit_code == outcome.exit_code
     assert plan.repair[policy].steps == outcome.report.steps and outcome.report.steps_from == "plan"
-    if (case.name, policy) in REFUSED:
-        assert outcome.exit_code == 20 and not (tmp_path / "new").exists()
-        return
     assert outcome.exit_code == 0, outcome.report.problems
     assert_told(outcome.report)
     served = Served(tmp_path / "new", segment_bytes(case))
