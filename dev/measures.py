@@ -33,7 +33,7 @@ from jobs.installation import command_words
 from jobs.runtime import setup as environment
 from jobs.tasks.runner import spare_the_collector
 from schemas.tables import DATASETS
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.audit.audit_store import StoreAudit, run_local
 from store_io.base.crc import checksum
 from store_io.base.tasks import run_task

@@ -19,7 +19,7 @@ from dev.sample_store import RELEASE, SampleStore
 from dev.this_machine import peak_bytes, reset_peak
 from jobs import RULES_VERSION, VERSION
 from schemas.outcome import Outcome
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.model.audit_request import AuditRequest
 

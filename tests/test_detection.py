@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.answers.product import Audited

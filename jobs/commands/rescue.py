@@ -54,7 +54,7 @@ from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.rows import DOUBT, NAMED
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.answer.repairs import none_goes
 from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import StoreAudit, run_rounds

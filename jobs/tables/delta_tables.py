@@ -45,7 +45,7 @@ from schemas.tables import (
     Column,
 )
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.answer.steps import steps_of
 from store_io.base.exit_codes import rank
 from store_io.base.packed import in_parts, weight_of_row

@@ -44,10 +44,10 @@ def clause(sentence: str) -> str:
 
 
 def as_sentence(clause: str) -> str:
-    """Return a clause as a sentence: with a full stop, and a capital unless it begins with a file or a number."""
+    """Return a clause as a sentence: with a full stop, and a capital unless it begins with a name, as of a file or a setting."""
     first, _, _ = clause.partition(" ")
     text = clause.rstrip(".")
-    return f"{text[:1].upper()}{text[1:]}." if first.rstrip(",:;").isalpha() else f"{text}."
+    return f"{text[:1].upper()}{text[1:]}." if first.isalpha() and first == first.lower() else f"{text}."
 
 
 def seen(name: str) -> str:

@@ -91,7 +91,7 @@ def mode_doubts(listing: StoreListing, rules: BrokerRules) -> list[str]:
 def inferred_mode(rules: BrokerRules) -> str:
     """Return the mode that nobody named, with the file that shows it, if the release knows the mode; else ""."""
     inferred = rules.controller_mode and rules.settings["enableControllerMode"].origin == "inferred"
-    return f"controller mode ({EPOCH_FILE} is there)" if inferred else ""
+    return f"controller mode ({EPOCH_FILE} is there, which a broker keeps that has left this mode)" if inferred else ""
 
 
 def assumed_sentence(release: str, release_from: str) -> str:

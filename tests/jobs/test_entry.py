@@ -23,7 +23,7 @@ from jobs.commands import audit
 from jobs.installation import SPEAKER
 from jobs.runtime import setup as environment
 from schemas.outcome import Outcome
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.base.errors import StoreError
 from tests.support.processes.children import PATIENCE_SECONDS, state_of, until
 

@@ -17,7 +17,7 @@ from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.sources import SOURCES
 from schemas.tables import DATASETS, TABLES
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from tests import ROOT
 from tests.support.handmade import samples
 

@@ -21,7 +21,7 @@ from jobs.cli.stores import read_fleet_file
 from jobs.report.files.ci_files import prometheus_text
 from jobs.report.files.result_files import result_json
 from jobs.runtime import setup as environment
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from tests.support.handmade import samples
 
 SCHEDULE = environment.ROOT / "examples" / "schedule"

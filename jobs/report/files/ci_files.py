@@ -12,13 +12,13 @@ from jobs.report.texts.run_words import exit_meaning
 from jobs.report.texts.safety_text import SHORT
 from jobs.report.texts.text import printable, seconds_text
 from schemas.advice import exit_code_of
-from schemas.rows import NAMED
+from schemas.rows import DEFAULT, NAMED
 from store_io.base.exit_codes import CONSISTENT, SEVERITIES, rank
 from store_io.base.wording import bytes_text, count_text
 from store_io.outcome.safety import Safety, is_unsafe
 
 ROWS = 500  # a summary page has its limits
-_NAME, _VERDICT, _STEP = 100, 400, 300
+_NAME, _VERDICT, _STEP = 100, 1000, 300
 _CASE_STEP = 2000  # characters of a step in JUnit's text
 _MARKUP = re.compile(r"[^\w\s,.;%'/…-]|_", re.ASCII)
 _SUITE = "RocketMQ store audit"
@@ -53,6 +53,7 @@ class _Store:
     safety: str
     release: str
     release_from: str
+    settings_from: str
     location: str
     incomplete: Sequence[str]
     causes: Sequence[str]
@@ -174,15 +175,16 @@ def _lines(run: _Run) -> Iterator[str]:
         yield f"* Not audited completely: {count_text(unfinished, 'store')} of {len(stores):,}"
     yield f"* {_run_line(run)}"
     yield ""
-    yield "| code | store | answer | safe to start? | lost messages | " + " | ".join(SEVERITIES) + " | verdict | first step |"
-    yield "|---:|---|---|---|---:|" + "---:|" * len(SEVERITIES) + "---|---|"
+    severities = " | ".join(SEVERITIES)
+    yield f"| code | store | release | answer | safe to start? | lost messages | {severities} | verdict | first step |"
+    yield "|---:|---|---|---|---|---:|" + "---:|" * len(SEVERITIES) + "---|---|"
     for store in stores[:ROWS]:
         lost = f"{store.lost_messages:,}" if store.lost_messages is not None else "not known"
         counts = [f"{store.counts.get(severity, 0):,}" for severity in SEVERITIES]
         name, safe = f"<code>{_text(store.name, _NAME)}</code>", SHORT.get(store.safety, "not known")
         first = next((_text(step.text, _STEP) for step in store.steps), "")
-        answer = f"<code>{_text(store.answer)}</code>"
-        cells = str(store.exit_code), name, answer, safe, lost, *counts, _text(store.verdict, _VERDICT), first
+        answer, verdict = f"<code>{_text(store.answer)}</code>", _text(store.verdict, _VERDICT)
+        cells = str(store.exit_code), name, _text(store.release), answer, safe, lost, *counts, verdict, first
         yield f"| {' | '.join(cells)} |"
     if len(stores) > ROWS:
         yield ""
@@ -195,6 +197,10 @@ def _assumed(stores: Sequence[_Store]) -> Iterator[str]:
     if assumed:
         releases = ", ".join(sorted({_text(store.release) for store in assumed}))
         yield f"Release {releases} was assumed for {count_text(len(assumed), 'store')}: nobody named a known one (`--release`)"
+    unnamed = sum(store.settings_from == DEFAULT for store in stores)
+    if unnamed:
+        who = "nobody named its `broker.conf` (`--broker-conf`)"
+        yield f"RocketMQ's defaults were assumed for {count_text(unnamed, 'store')}: {who}"
 
 
 def _run_line(run: _Run) -> str:
@@ -257,7 +263,7 @@ def _case(suite: ElementTree.Element, store: _Store) -> None:
     lines += _step_lines(store)
     kind = "error" if store.is_error else "failure"
     name = f"exit code {store.exit_code}" if store.exit_code else "diverged"
-    _verdict(case, kind, name, printable(store.verdict, _VERDICT), "\n".join(lines))
+    _verdict(case, kind, name, printable(store.verdict), "\n".join(lines))
 
 
 def _step_lines(store: _Store) -> Iterator[str]:

@@ -20,7 +20,7 @@ from schemas.replicas import Group, TableEntry
 from schemas.rows import ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.base.exit_codes import SEVERITIES, of_run
 from store_io.outcome.safety import counted, decide, is_emptied, lacks_of
 from store_io.outcome.segments_read import segments_read

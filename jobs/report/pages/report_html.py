@@ -33,7 +33,7 @@ from jobs.report.texts.step_words import deleted_files
 from schemas.outcome import Outcome
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.base.exit_codes import SEVERITIES
 from store_io.base.wording import count_text
 from store_io.checks.missing_messages import missing_text

@@ -21,7 +21,7 @@ from schemas.layouts.store_names import COMMITLOG
 from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.rows import DEFAULT, NAMED, Finding
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.answer.repairs import acts, going, in_place_of_repair, more_than_a_start
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.paths import is_hdfs, is_s3, is_uri

@@ -226,12 +226,6 @@ class Group:
         return sum(finding.count for finding in self.found) + self.dropped
 
     @property
-    def said(self) -> str:
-        """Return the message of the only finding, or of several what their code means."""
-        alone = self.found[0].message if len(self.found) == 1 and not self.dropped else ""
-        return alone or self.meaning or self.code
-
-    @property
     def files(self) -> int:
         return len({finding.file for finding in self.found})
 

@@ -15,7 +15,7 @@ from schemas.outcome import Outcome
 from schemas.repair import RepairProposal
 from schemas.replicas import NO_GROUP, Group
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.base.wording import bytes_text, count_text
 from store_io.outcome.safety import as_master, setting_that_cuts, timers_lost
 from store_io.repair.proposals import proposals, recommended
@@ -47,7 +47,9 @@ class ComparedDonor:
     def doubts(self) -> list[str]:
         """Return sentences if the two hold different messages at the same physical offsets, and nothing shows which is right."""
         lacking = as_master(self.group, self.copy)
-        return [f"{lacking.headline()}; {lacking.clause()}"] if lacking is not None and lacking.diverged_from else []
+        if lacking is None or not lacking.diverged_from:
+            return []
+        return [lacking.headline() if lacking.undecided else f"{lacking.headline()}; {lacking.clause()}"]
 
 
 def compared_text(compared: ComparedDonor) -> str:

@@ -9,7 +9,7 @@ from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.outcome import Outcome
 from schemas.rows import LOSS, REBUILDABLE
 from schemas.start_effect import Started
-from store_io.answer.judgement import Judgement, judge
+from store_io.answer.headline import Judgement, judge
 from store_io.base.exit_codes import rank
 from store_io.base.times import span_text
 from store_io.base.wording import count_text

@@ -44,13 +44,12 @@ from schemas.replicas import Relation
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN
 from schemas.start_effect import StartEffect
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge, recovery_cuts
 from store_io.base.exit_codes import SEVERITIES, of_run, rank
 from store_io.base.times import span_text
 from store_io.base.wording import bytes_text, clause, count_text, names_text
 from store_io.outcome.safety import (
     Safety,
-    counted,
     is_emptied,
     lacks_of,
     named_notes,
@@ -62,7 +61,7 @@ _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebui
 _PREMISE_WORDS = {TAKEN: "Settings", DOUBT: "Doubt", ASSUMED: "Assumed", NOTED: "Noted"}
 _LINES = 5  # of a list: topics, groups, codes, next steps
 _NAME = 40  # characters of a name
-_HEADLINE = 200  # characters of a headline in a list of stores
+_HEADLINE = 300  # characters of a headline in a list of stores
 _WIDTH = 120  # characters of a line of ours at most; paths and commands are never broken
 _STORES = 50  # of a fleet with a line each; of those that are safe to start, fewer
 _SAFE_STORES = 10
@@ -164,7 +163,7 @@ def _start(outcome: Outcome, effect: StartEffect, paint: Paint) -> list[str]:
     lines = [_row("Starts", paint(_sound(outcome), "yes") + f", {release}, as after {after}")]
     if started.start_segment is not None:
         lines.append(_row("Reads", f"from segment {printable(started.start_segment)}"))
-    if not counted(outcome, Code.BROKER_DROPS_MESSAGES):  # else `Why` says it
+    if not recovery_cuts(outcome):  # else `Why` says it
         ends = f"at physical offset {count_text(started.log_end)}"
         lines.append(_row("Ends", f"{ends}: {clause(why_it_ends(outcome, started))}"))
     for place, deleted in enumerate(deleted_files(outcome)):
@@ -249,7 +248,7 @@ def _differences(outcome: Outcome, paint: Paint) -> list[str]:
     for group in groups[:_LINES]:
         files = sorted({f.file for f in group.found if f.file})
         where = f" ({_listed(files)})" if files else ""
-        lines += _rows("", f"{group.total:>{_NUMBER - 2},}  {group.code}: {clause(group.said)}{where}", _NUMBER)
+        lines += _rows("", f"{group.total:>{_NUMBER - 2},}  {group.code}: {clause(group.meaning or group.code)}{where}", _NUMBER)
     lines += _more(len(groups) - _LINES, "kind")
     return lines
 

@@ -19,7 +19,7 @@ from schemas.advice import Advice, Cause, Gap, Step
 from schemas.answer import AnswerStep, StepName
 from schemas.outcome import Outcome
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.answer.steps import steps_of
 from store_io.base import packed
 from store_io.outcome.plan_writer import audit_plan
@@ -66,7 +66,7 @@ def test_an_earlier_result_is_removed_and_the_folder_made(tmp_path: Path) -> Non
 def test_it_is_code_3_with_the_sentence_and_a_plan_without_steps() -> None:
     outcome = not_audited(STORE, Gap(Cause.ERROR, values=("the disk is gone",)))
     assert (outcome.exit_code, outcome.complete, outcome.incomplete) == (3, False, ["the disk is gone"])
-    assert verdict_text(outcome) == "Not known whether this copy is safe to start: the disk is gone."
+    assert verdict_text(outcome) == "Could not be audited: the disk is gone."
     plan = audit_plan(outcome)
     assert (plan["store"], plan["release"], plan["broker"], plan["steps"]) == ("s", "4.9.8", None, [])
     assert outcome.replica_group == "g" and not plan["complete"]

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.finding_codes import Code
 from schemas.rows import NOTE
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.answers.lost_messages import losses

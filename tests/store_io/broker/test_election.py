@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.stores.builders import Store

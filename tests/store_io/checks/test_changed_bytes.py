@@ -14,7 +14,7 @@ from schemas.answer import Answer
 from schemas.outcome import Outcome
 from schemas.rows import LOSS
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.answer.steps import steps_of
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.checks.changed_bytes import SegmentRow, seen_segments

@@ -12,7 +12,7 @@ import pytest
 from jobs.report.files.result_files import result_json
 from schemas.outcome import Outcome
 from schemas.rows import LOSS, NOTE, Finding, FurthestRun
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.packed import PackedList
 from store_io.checks.emptied import Begins, shrunk_findings
@@ -270,7 +270,7 @@ def test_a_folder_that_nothing_shows_to_be_a_store_is_no_emptied_one(tmp_path: P
     root = folder(tmp_path / "s", *names)
     outcome = held_against(audited_folder(root), None)
     assert (outcome.exit_code, outcome.complete, outcome.found.findings, outcome.rows.segments) == (3, False, (), ())
-    assert verdict_text(outcome) == f"Not known whether this copy is safe to start: {outcome.incomplete[0]}."
+    assert verdict_text(outcome) == f"Could not be audited: {outcome.incomplete[0]}."
     assert "not a RocketMQ store" in outcome.incomplete[0]
     assert len(outcome.incomplete) == 1 and audit_plan(outcome)["broker"] is None and audit_plan(outcome)["settings"] == {}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder

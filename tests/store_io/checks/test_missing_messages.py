@@ -16,7 +16,7 @@ from jobs.report.texts.summary_text import summary_text
 from schemas.losses import Missing
 from schemas.outcome import Outcome
 from schemas.rows import LOSS
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.audit.audit_store import run_audit
 from store_io.checks.missing_messages import missing_text
 from store_io.model.audit_request import AuditRequest

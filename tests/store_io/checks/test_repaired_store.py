@@ -20,7 +20,7 @@ from schemas.layouts.store_names import BRIDGE_TOPIC
 from schemas.outcome import Outcome
 from schemas.repair import GivenUp
 from schemas.rows import NOTE
-from store_io.answer.judgement import judge, verdict_text
+from store_io.answer.headline import judge, verdict_text
 from store_io.audit.audit_store import run_local
 from store_io.base.wording import count_text
 from store_io.checks.repaired_store import HEAD_BYTES

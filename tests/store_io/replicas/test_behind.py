@@ -14,7 +14,7 @@ from jobs.report.texts.comparison_words import choice_words
 from jobs.report.texts.next_steps import shown_steps
 from schemas.finding_codes import Code
 from schemas.replicas import Group, GroupCopy, Lacked, Pair, Rejoin, Rejoining, Relation, TableAhead
-from store_io.answer.judgement import judge, verdict_text
+from store_io.answer.headline import judge, verdict_text
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.safety import Safety, as_master

@@ -14,7 +14,7 @@ import pytest
 from jobs.report.texts.comparison_words import pair_words
 from schemas.replicas import FirstDifference, GroupCopy, Lacked
 from schemas.rows import LOSS, NOTE, Finding
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import run_task
 from store_io.model.audit_request import AuditRequest

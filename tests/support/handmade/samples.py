@@ -174,6 +174,9 @@ def empty() -> Outcome:
     return outcome
 
 
+SAW = "the audit of 2026-11-20 02:15 UTC saw 2,153 messages"
+
+
 def emptied() -> Outcome:
     """A store whose CommitLog is gone; an earlier audit saw its messages."""
     outcome = empty()
@@ -184,7 +187,7 @@ def emptied() -> Outcome:
         outcome,
         findings=[
             _found("commitlog_emptied", "commitlog", "loss", "it held some"),
-            _found("commitlog_shrunk", "commitlog", "loss", "2153 were seen"),
+            _found("commitlog_shrunk", "commitlog", "loss", SAW),
         ],
     )
     return outcome
@@ -195,7 +198,10 @@ def shrunk() -> Outcome:
     outcome = clean()
     alter(outcome, name="short", exit_code=20, counts={"loss": 1})
     alter(outcome, furthest=FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000))
-    alter(outcome, findings=[_found("commitlog_shrunk", "commitlog", "loss", "2153 were seen")])
+    alter(
+        outcome,
+        findings=[_found("commitlog_shrunk", "commitlog", "loss", SAW)],
+    )
     return outcome
 
 

@@ -13,7 +13,7 @@ from jobs.report.texts.history_text import fleet_text
 from jobs.report.values_as_rows import as_json, json_text, micros_of
 from schemas.outcome import Outcome
 from schemas.rows import DEFAULT
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.outcome.safety import Safety
 from tests.support.handmade import samples
 from tests.support.handmade.history_rows import DAY, T0, kept, run_row, view_of

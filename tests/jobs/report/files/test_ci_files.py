@@ -47,13 +47,13 @@ def test_the_whole_file() -> None:
     assert "* table x&#58; no space" in lines
     assert "* Not audited completely: 1 store of 3" in lines
     rows = [line for line in lines if line.startswith("| ")]
-    assert (
-        rows[0] == "| code | store | answer | safe to start? | lost messages | loss | rebuildable | note | verdict | first step |"
-    )
+    severities = "loss | rebuildable | note"
+    heads = f"| code | store | release | answer | safe to start? | lost messages | {severities} | verdict | first step |"
+    assert rows[0] == heads
     assert [row.split(" | ")[0] for row in rows[1:]] == ["| 20", "| 3", "| 0"]
-    assert rows[3].startswith("| 0 | <code>calm</code> | ") and " | 0 | 0 | 0 | 0 | Safe to start. Every byte" in rows[3]
+    assert rows[3].startswith("| 0 | <code>calm</code> | 5.3.3 | ") and " | 0 | 0 | 0 | 0 | Safe to start. Every byte" in rows[3]
     assert " | not known | " in rows[2]
-    assert [html.unescape(row.split(" | ")[2]) for row in rows[1:]] == [
+    assert [html.unescape(row.split(" | ")[3]) for row in rows[1:]] == [
         f"<code>{answer}</code>" for answer in ("repair", "not_known", "start")
     ]
     assert rows[2].endswith(
@@ -71,7 +71,7 @@ def test_no_name_is_markup(name: str) -> None:
     found = result(replace(samples.clean(), name=name))
     found["stores"][0]["verdict"] = name
     (row,) = [line for line in summary_markdown(found).splitlines() if line.startswith("| 0 ")]
-    assert row.count("|") == 11
+    assert row.count("|") == 12
     cell = row.split("|")[2].strip().removeprefix("<code>").removesuffix("</code>")
     assert re.fullmatch(r"(?:[^\x00-\x7f]|[\w\s,.;%'/…-]|&#\d+;|<span>[@/.]</span>)*", cell) and "_" not in cell
     assert "//" not in cell and "www." not in cell and not re.search(r"@\w", cell)
@@ -85,7 +85,7 @@ def test_a_step_is_text_and_its_length_is_bounded(name: str) -> None:
     found["stores"][0]["steps"][0]["text"] = name * 400
     (row,) = [line for line in summary_markdown(found).splitlines() if line.startswith("| 0 ")]
     cell = row.split("|")[-2].strip()
-    assert row.count("|") == 11 and html.unescape(re.sub(r"</?span>", "", cell)) == printable(name * 400, 300)
+    assert row.count("|") == 12 and html.unescape(re.sub(r"</?span>", "", cell)) == printable(name * 400, 300)
     assert "//" not in cell and "www." not in cell and not re.search(r"<(?!/?span>)|@\w", cell)
 
 

@@ -22,7 +22,7 @@ from schemas.losses import GroupBeyond, TopicLoss
 from schemas.outcome import Outcome
 from schemas.rows import Finding, PlanStep
 from schemas.start_effect import LostByStart, QueueLost
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from tests.support import damage
 from tests.support.answers.product import Audited, audit
 from tests.support.handmade import samples

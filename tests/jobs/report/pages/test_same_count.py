@@ -17,7 +17,7 @@ from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.past_views import FleetView
 from jobs.report.texts.safety_text import MEANING, SHORT
 from schemas.outcome import Outcome
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.outcome.safety import Safety, is_unsafe
 from tests.support.handmade import samples
 from tests.support.handmade.history_rows import kept, view_of

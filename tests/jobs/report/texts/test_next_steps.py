@@ -28,7 +28,7 @@ from schemas.rows import NOTE, REBUILDABLE, ConfigTables, Finding, PlanStep
 from schemas.start_effect import ControlledStart, Election, StartEffect
 from store_io.answer import steps as steps_module
 from store_io.answer.answers import answer_of
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.wording.steps import advice_text, next_text
 from tests.support.handmade import samples
 from tests.support.handmade.outcome_fields import alter, varied

@@ -18,7 +18,7 @@ from schemas.first_day import FirstDay, Retention, StartMoment, TimersOfDay
 from schemas.outcome import Outcome
 from schemas.rows import ConfigTables, PlanStep
 from schemas.start_effect import ConfigLoad
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from tests.support.handmade import samples
 from tests.support.handmade.outcome_fields import alter, varied
 from tests.support.texts.pages import page_of
@@ -28,8 +28,8 @@ from tests.support.texts.pages import page_of
     ("make", "kind", "headline"),
     [
         (samples.clean, "safe", "Safe to start"),
-        (samples.refused, "refuses", "RocketMQ 5.3.3 does not start on this copy: commitlog/x.swp"),
-        (samples.not_audited, "unknown", f"Not known whether this copy is safe to start: {samples.not_audited().incomplete[0]}"),
+        (samples.refused, "refuses", "RocketMQ 5.3.3 does not start on this copy: commitlog/x.swp: the name is not a number"),
+        (samples.not_audited, "unknown", f"Could not be audited: {samples.not_audited().incomplete[0]}"),
     ],
     ids=["clean", "refused", "not-audited"],
 )
@@ -81,7 +81,7 @@ def test_what_is_gone_is_never_called_safe() -> None:
     assert new.headline == "This copy holds no message, and nothing in it shows that it ever held one"
     assert (gone.kind, less.kind, new.kind) == ("gone", "gone", "empty")
     known = samples.emptied()
-    alter(known, furthest=None)
+    alter(known, findings=known.found.findings[:1])
     assert judge(known).headline == "Nothing to lose is left here; there were messages once"
     broken = samples.shrunk()  # what a start would cut, or a release that refuses, is told first
     samples.with_refusal(broken, Refusal(RefusalKind.FILE_NAME, "commitlog/x"))
@@ -113,7 +113,7 @@ def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bo
     assert alone.kind == "safe" and slave.kind == ("diverged" if parted else "lacks")
     earlier = "Start master, which holds 300 later messages, as master: this copy is an earlier moment of it"
     each = "Do not start this copy as master: it and master each hold messages that the other lacks"
-    assert slave.headline == (each if parted else earlier) and slave.why == ((LACKS,) if parted else ())
+    assert slave.headline == (each if parted else earlier) and slave.why == (*([LACKS] if parted else []), *alone.why)
     worse = judge(samples.behind(samples.damaged(), parted))  # of two answers the graver is the headline, the other a reason
     assert worse.headline == judge(samples.damaged()).headline
     assert worse.why[-1] == (LACKS if parted else f"{earlier}.")

@@ -11,7 +11,7 @@ import pytest
 from jobs.report.texts.next_steps import shown_steps
 from schemas.finding_codes import Code
 from schemas.rows import NOTE, Finding
-from store_io.answer.judgement import judge, verdict_text
+from store_io.answer.headline import judge, verdict_text
 from tests.support.answers import product
 from tests.support.answers.product import Audited
 from tests.support.stores import compacted

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import Finding
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.outcome.plan_writer import audit_plan
 from store_io.wording.steps import next_text
 from tests.support.answers import product

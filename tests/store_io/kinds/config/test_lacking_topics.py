@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS, NOTE, Finding
-from store_io.answer.judgement import judge, verdict_text
+from store_io.answer.headline import judge, verdict_text
 from store_io.outcome.safety import Start, start_of
 from store_io.wording.steps import next_text
 from tests.support.answers import product

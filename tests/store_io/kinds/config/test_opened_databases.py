@@ -10,7 +10,7 @@ import pytest
 from jobs.report.texts.next_steps import shown_steps
 from schemas.advice import Step
 from schemas.outcome import Outcome
-from store_io.answer.judgement import judge, verdict_text
+from store_io.answer.headline import judge, verdict_text
 from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers.product import audit
 from tests.support.stores.builders import Message, StoreBuilder

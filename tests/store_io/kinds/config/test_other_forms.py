@@ -12,7 +12,7 @@ import pytest
 
 from jobs.report.texts.commands import repair_commands
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
-from store_io.answer.judgement import judge, verdict_text
+from store_io.answer.headline import judge, verdict_text
 from store_io.broker.settings.config_rules import TABLE_NOUNS
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.outcome.safety import Safety

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.advice import Advice, Overwritten, Refusal, RefusalKind, Step
 from schemas.outcome import Outcome
-from store_io.answer.judgement import judge, verdict_text
+from store_io.answer.headline import judge, verdict_text
 from store_io.broker.releases import Setting, broker_rules
 from store_io.kinds.config.config_reader import read_config
 from store_io.kinds.config.start_files import refusal_step, start_files

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schemas.finding_codes import Code
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from tests.support.answers import product
 from tests.support.answers.product import Audited
 from tests.support.stores.replica import replica

@@ -11,7 +11,7 @@ import pytest
 
 from schemas.finding_codes import BY_A_REPAIR
 from schemas.rows import LOSS, Finding
-from store_io.answer.judgement import judge, verdict_text
+from store_io.answer.headline import judge, verdict_text
 from store_io.kinds.dledger import entry_walk, ledger_kind, unit_reader
 from tests.support.answers import product
 from tests.support.damage import write_at

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from tests.support.answers import product
 from tests.support.answers.product import Audited
 from tests.support.stores.timers import SLOT_BYTES, SLOTS, TimerStore, timer_store

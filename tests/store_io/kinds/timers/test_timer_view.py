@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.kinds.timers import timer_kind
 from tests.support import damage
 from tests.support.answers import product

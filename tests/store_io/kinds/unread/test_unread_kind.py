@@ -11,7 +11,7 @@ import pytest
 from jobs.report.texts.next_steps import shown_steps
 from schemas.answer import StepName
 from schemas.finding_codes import Code
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
 from store_io.outcome.plan_writer import audit_plan

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.broker.releases import broker_rules
 from store_io.broker.settings.read_settings import read_settings
 from store_io.model.facts.log_place import LogPlace, log_place

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.report.files.json_text import document
 from jobs.report.texts.commands import repair_commands
-from store_io.answer.judgement import judge
+from store_io.answer.headline import judge
 from store_io.outcome.plan_writer import audit_plan
 from tests.support.answers.differential import plan_differences
 from tests.support.answers.product import audit

@@ -16,7 +16,7 @@ from schemas.advice import Step
 from schemas.finding_codes import CATALOGUE, Code, Part
 from schemas.repair import EmptiedTable
 from schemas.rows import NOTE
-from store_io.answer.judgement import verdict_text
+from store_io.answer.headline import verdict_text
 from store_io.audit.audit_store import run_audit
 from store_io.base.errors import StoreError
 from store_io.broker.releases import broker_rules
@@ -419,7 +419,7 @@ def test_a_copy_without_a_message_names_refusal_and_lost_tables(tmp_path: Path) 
     for end in ("", ".bak"):
         (made.root / "config" / f"topics.json{end}").write_text(TORN)
     refused = run_audit(AuditRequest("s", StoreLocation(str(made.root)), made.release, made.broker_conf)).outcome()
-    assert "It refuses: config/topics.json" in verdict_text(refused)
+    assert "does not start on this copy: config/topics.json" in verdict_text(refused)
 
 
 @pytest.mark.parametrize(

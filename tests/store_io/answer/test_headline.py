@@ -11,8 +11,8 @@ from schemas.advice import Refusal, RefusalKind
 from schemas.losses import LossOfStart
 from schemas.outcome import Outcome
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, LOSS, NAMED, NOTED, TAKEN, Finding, Premise
-from schemas.start_effect import BrokerState, ControlledStart, Election, Started, StartEffect
-from store_io.answer.judgement import judge, verdict_text
+from schemas.start_effect import BrokerState, ControlledStart, Election, Setting, Started, StartEffect
+from store_io.answer.headline import judge, verdict_text
 from tests.support.handmade.outcome_fields import alter, handmade
 
 
@@ -36,6 +36,7 @@ def unelected(election: Election | None) -> StartEffect:
     return started(controller=ControlledStart(-1, (), election))
 
 
+SOME = {"brokerRole": Setting("ASYNC_MASTER", "default")}
 HANGING = Election(2, 0, True, (), None)
 HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
 
@@ -43,13 +44,18 @@ HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
 @pytest.mark.parametrize(
     ("broker", "lost", "facts", "sentence"),
     [
-        (None, None, {"incomplete": ["why"]}, "Not known whether this copy is safe to start: why."),
-        (None, None, {}, "safe to start: what this release would do here is not modelled."),
+        (None, None, {"incomplete": ["why"]}, "Could not be audited: why."),
+        (
+            None,
+            None,
+            {"settings": SOME},
+            "this copy is safe to start: what this release would do here is not modelled.",
+        ),
         (
             StartEffect(None, refusal=Refusal(RefusalKind.FILE_NAME, "x")),
             None,
             {},
-            "RocketMQ 5.3.3 does not start on this copy: x. It refuses: x: the name is not a number.",
+            "RocketMQ 5.3.3 does not start on this copy: x: the name is not a number.",
         ),
         (started(), (2, 0), {}, "a start leaves 2 messages without a queue entry."),
         (started(truncate_at=1234), (3, 3), {}, "a start cuts 3 valid messages after physical offset 1,234."),
@@ -58,7 +64,12 @@ HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
         (started(), (4, 0), {"findings": [HANGS]}, "Consumers lose 4 messages"),
         (unelected(None), (0, 0), {"findings": [HANGS]}, "Do not start this copy yet: a start never ends."),
         (unelected(HANGING), (0, 0), {"findings": [HANGS]}, "its election as master never ends."),
-        (unelected(Election(2, 0, True, (), 77)), (3, 3), {}, "Its election as master cuts the CommitLog at physical offset 77."),
+        (
+            unelected(Election(2, 0, True, (), 77)),
+            (3, 3),
+            {},
+            "election of it as master cuts 3 valid messages after physical offset 77.",
+        ),
         (started(), (0, 0), {}, "Safe to start. Every byte was checked"),
         (started(), (0, 0), {"not_judged": ["timerlog"]}, "Not judged, although a start reads it: timerlog."),
         (started(), (0, 0), {"incomplete": ["x"]}, "Not known whether this copy is safe to start. X."),
@@ -86,5 +97,5 @@ def test_what_was_named_comes_before_the_headline_and_what_was_assumed_after_its
         Premise(NOTED, "an upgrade"),
     ]
     told = verdict_text(outcome(started(), premises=premises))
-    assert told.startswith("A doubt. Odd. Safe to start, by what was named, which does not fit this copy. Every byte")
+    assert told.startswith("Safe to start, by what was named, which does not fit this copy. A doubt. Odd. Every byte")
     assert told.endswith(" Taken for 5.3.3.")

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.losses import ALL_READ
 from schemas.outcome import Outcome
-from schemas.rows import ASSUMED, DEFAULT, DOUBT, LOSS, NAMED, NOTED, REBUILDABLE
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, TAKEN
 from store_io.answer.day_steps import segments_that_go, timers_passed_over
 from store_io.base.times import minute_text, span_text
 from store_io.base.wording import as_sentence, bytes_text, clause, count_text, names_text
@@ -41,7 +40,6 @@ from store_io.outcome.safety import (
     setting_at_fault,
     setting_that_cuts,
     settings_at_odds,
-    shows_gone,
     start_beside_settings,
     tables_behind,
     timers_lost,
@@ -53,7 +51,6 @@ from store_io.wording.refusals import refusal_sentence
 from store_io.wording.steps import advice_text
 
 _CAUSES = (Code.QUEUES_COPIED_LATER, Code.LIVE_COPY, Code.STORES_MERGED)  # of what else the audit found
-_GONE = (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
 _SAID_OF_CONFIG = (Start.LOSES_CONFIG, Start.CONFIG_LOST)
 
 
@@ -77,6 +74,7 @@ class Judgement:
 
 
 _NOT_KNOWN = "Not known whether this copy is safe to start"
+_NOT_AUDITED = "Could not be audited"
 
 
 def judge(outcome: Outcome) -> Judgement:
@@ -91,11 +89,12 @@ def judge(outcome: Outcome) -> Judgement:
     if answer.kind == Safety.SAFE and (absent := no_config(outcome)):
         answer = replace(answer, condition=f"once {absent} is there")
     if answer.kind in (Safety.SAFE, Safety.REBUILD) and known and (first := _first_day(outcome)):
-        answer = replace(answer, headline=f"{answer.headline}, but first {first}")
+        but = ", but first" if answer.kind == Safety.SAFE else "; first"
+        answer = replace(answer, headline=f"{answer.headline}{but} {first}")
     if answer.kind == Safety.SAFE and outcome.assumed.unsafe_settings:
         head = f"{answer.headline}, but change broker.conf before new messages come"
         answer = replace(answer, headline=head).adding(*(f"{change}." for change in outcome.assumed.unsafe_settings))
-    answer = answer.adding(*_besides(outcome, decision), *(f"{said}." for said in named_sentences(outcome)))
+    answer = answer.adding(*_besides(outcome, decision), *map(as_sentence, named_sentences(outcome)))
     given_up = repair_note(outcome)
     if given_up:
         number = next(f.actual for f in outcome.found.findings if f.code == Code.STORE_REPAIRED)
@@ -111,12 +110,11 @@ def judge(outcome: Outcome) -> Judgement:
 
 
 def verdict_text(outcome: Outcome) -> str:
-    """Return the headline with its reasons, for a cell of a table: doubts come first, and last what was assumed."""
-    judgement = judge(outcome)
-    premises = outcome.assumed.premises
-    before = [as_sentence(premise.sentence) for premise in premises if premise.kind not in (ASSUMED, NOTED)]
-    after = [as_sentence(premise.sentence) for premise in premises if premise.kind == ASSUMED]
-    return " ".join([*before, f"{judgement.headline}.", *judgement.why, *after])
+    """Return the headline, what is odd or does not fit in what was named, the reasons, and what was assumed: all for one cell."""
+    judgement, premises = judge(outcome), outcome.assumed.premises
+    odd = [as_sentence(premise.sentence) for premise in premises if premise.kind in (TAKEN, DOUBT)]
+    assumed = [as_sentence(premise.sentence) for premise in premises if premise.kind == ASSUMED]
+    return " ".join([f"{judgement.headline}.", *odd, *judgement.why, *assumed])
 
 
 def _first_day(outcome: Outcome) -> str:
@@ -155,7 +153,7 @@ def _of_another_release(outcome: Outcome, safety: Safety, answer: Judgement) -> 
 
 def _in_group(outcome: Outcome, decision: Decision) -> Judgement:
     """Return the answer for the copy by itself, or that its group holds what it lacks, whichever is graver."""
-    headline, why = _gone(outcome) if decision.alone == Safety.GONE else _by_itself(outcome, decision.start)
+    headline, why = _gone(outcome, decision.start) if decision.alone == Safety.GONE else _by_itself(outcome, decision.start)
     causes = [as_sentence(f.message) for code in _CAUSES for f in outcome.found.findings if f.code == code]
     if outcome.whole.missing and decision.alone != Safety.GONE and decision.start not in (Start.MISSING, Start.DAMAGED):
         why = (*why, f"{_already(outcome, 'missing from this copy already')}.")
@@ -165,24 +163,25 @@ def _in_group(outcome: Outcome, decision: Decision) -> Judgement:
     lacking = decision.lacking
     if lacking is None:
         return alone
-    held = () if lacking.earlier else (f"In its group, {lacking.clause()}.",)
+    held = () if lacking.earlier or lacking.undecided and not lacking.lacks else (f"In its group, {lacking.clause()}.",)
     if decision.in_group == decision.alone:
         return alone.adding(f"{lacking.headline()}.", *held)
-    by_itself = () if decision.alone in (Safety.SAFE, Safety.EMPTY) else (f"{headline}.", *alone.why)
-    return Judgement(decision.in_group, lacking.headline(), (*held, *by_itself))
+    by_itself = () if decision.alone == Safety.SAFE else (f"{headline}.",)  # nobody reads "safe" of such a copy
+    return Judgement(decision.in_group, lacking.headline(), (*held, *by_itself, *alone.why))
 
 
 def _besides(outcome: Outcome, decision: Decision) -> Iterator[str]:
     """Yield what is to be known of a copy besides the effect of a start."""
     start = decision.start
     for finding in outcome.found.findings:
-        if finding.code in _GONE and (finding.severity == LOSS or not outcome.holds.messages):
+        if finding.code == Code.COMMITLOG_EMPTIED or finding.code == Code.COMMITLOG_SHRUNK and decision.alone != Safety.GONE:
             yield as_sentence(finding.message)
     changed = [f for f in outcome.found.findings if f.code == Code.SEGMENT_CHANGED]
     if changed:
         more = f", nor those of {count_text(len(changed) - 1, 'other segment')}" if len(changed) > 1 else ""
         yield f"{changed[0].file}: its {changed[0].message}{more}."
-    if decision.alone == Safety.GONE and outcome.refusal is not None:
+    if decision.alone == Safety.GONE and outcome.refusal is not None and not outcome.holds.messages:
+        yield f"{_refused(outcome)}."
         yield from _refusal(outcome)
     if not outcome.holds.messages and start not in _SAID_OF_CONFIG:
         yield from map(as_sentence, config_losses(outcome))
@@ -213,18 +212,17 @@ def _without_config(outcome: Outcome) -> Iterator[str]:
 _Words = tuple[str, tuple[str, ...]]  # headline, why
 
 
-def _gone(outcome: Outcome) -> _Words:
+def _gone(outcome: Outcome, start: Start) -> _Words:
     """Return the words on a copy whose messages are gone.
 
     They are gone from its CommitLog, or from the log's end since an earlier audit.
     """
-    seen = outcome.whole.furthest
-    saw = f"the audit of {seen.started_at} UTC saw {count_text(seen.messages, 'message')}" if seen is not None else ""
+    saw = next((f.message for f in outcome.found.findings if f.code == Code.COMMITLOG_SHRUNK), "")
     if outcome.holds.messages:
-        return f"Messages are gone from the end of this copy; {saw}", ()
-    do_not = (advice_text(Advice(Step.DO_NOT_START)),) if shows_gone(outcome) else ()
+        headline, why = _by_itself(outcome, start)
+        return f"Messages are gone from the end of this copy; {saw}", (f"{headline}.", *why)
     gone = clause(_already(outcome, "gone")) if outcome.whole.missing else "" if saw else "there were messages once"
-    return f"Nothing to lose is left here; {'; '.join(filter(None, [gone, saw]))}", do_not
+    return f"Nothing to lose is left here; {'; '.join(filter(None, [gone, saw]))}", ()
 
 
 def _already(outcome: Outcome, what: str) -> str:
@@ -242,23 +240,21 @@ def _by_itself(outcome: Outcome, start: Start) -> _Words:
             if start == Start.NOT_KNOWN_OF_DAMAGED:
                 return f"Do not start this copy: {fault}, and not all of it could be audited", ()
             gap = outcome.incomplete[0] if outcome.incomplete else "what this release would do here is not modelled"
-            return f"{_NOT_KNOWN}: {gap}", ()
+            return f"{_NOT_KNOWN if outcome.plan.settings else _NOT_AUDITED}: {gap}", ()
         case Start.AGAINST_SETTINGS:
             at_odds, beside = settings_at_odds(outcome), start_beside_settings(outcome)
             settings = names_text(list(dict.fromkeys(f.actual for f in at_odds if f.actual)))
             others = [as_sentence(f.message) for f in at_odds[1:]]
             unread = any(f.code == Code.MESSAGES_NOT_READ for f in at_odds)
             if unread and outcome.started is not None and (files := outcome.started.deleted_files):
-                others.append(f"It deletes {count_text(len(files), 'file')}.")
-            if beside == Start.REFUSES or not unread and beside not in (Start.SAFE, Start.EMPTY):
+                others.append(f"A start of RocketMQ {outcome.release} deletes {count_text(len(files), 'file')}.")
+            if beside == Start.REFUSES or not unread:
                 headline, why = _by_itself(outcome, beside)
-                others += [f"{headline}.", *why]
+                others += why if beside == Start.SAFE else [f"{headline}.", *why]
             first = "".join(f.message for f in at_odds[:1])
             return f"Do not start this copy with {settings or 'this broker.conf'}: {first}", tuple(others)
         case Start.REFUSES:
-            at = outcome.refusal.setting or outcome.refusal.path if outcome.refusal is not None else ""
-            head = f"RocketMQ {outcome.release} does not start on this copy"
-            return f"{head}: {at}" if at else head, tuple(_refusal(outcome))
+            return _refused(outcome), tuple(_refusal(outcome))
         case Start.CUTS:
             setting = setting_that_cuts(outcome)
             alone = setting and not has_other_losses(outcome)
@@ -333,14 +329,17 @@ def _cut(outcome: Outcome) -> str:
         return "its election as master never ends"
     if counted(outcome, Code.BROKER_HANGS):
         return "a start never ends"
-    cut = count_text(counted(outcome, Code.BROKER_DROPS_MESSAGES), "valid message")
+    cut, election = count_text(counted(outcome, Code.BROKER_DROPS_MESSAGES), "valid message"), election_of(outcome)
     assert outcome.started is not None
+    if election is not None and election.cut_at is not None:
+        return f"the controller's election of it as master cuts {cut} after physical offset {election.cut_at:,}"
     return f"a start cuts {cut} after physical offset {outcome.started.log_end:,}"
 
 
 def _most_differing(outcome: Outcome) -> str:
     """Return a clause on what differs most: the code of most findings without a loss, their number, and the first file."""
-    rows = [f for f in outcome.found.findings if f.severity == REBUILDABLE and f.code != Code.COPY_IS_BEHIND]
+    every = [f for f in outcome.found.findings if f.severity == REBUILDABLE and f.code != Code.COPY_IS_BEHIND]
+    rows = [f for f in every if CATALOGUE[f.code].severity != LOSS] or every  # what is said of a loss is not true of these
     number = Counter[str]()
     for finding in rows:
         number[finding.code] += finding.count
@@ -386,9 +385,12 @@ _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
 }
 
 
+def _refused(outcome: Outcome) -> str:
+    cause = f": {refusal_sentence(outcome.refusal)}" if outcome.refusal is not None else ""
+    return f"RocketMQ {outcome.release} does not start on this copy{cause}"
+
+
 def _refusal(outcome: Outcome) -> Iterable[str]:
-    if outcome.refusal is not None:
-        yield f"It refuses: {refusal_sentence(outcome.refusal)}."
     if refused_by_config(outcome):
         yield (
             "A refused start loses no message, but it writes tables that it has not loaded over good files in config/: repair the"
@@ -396,10 +398,17 @@ def _refusal(outcome: Outcome) -> Iterable[str]:
         )
     else:
         setting = setting_at_fault(outcome)
-        cause = advice_text(setting) if setting else "" if outcome.no_repair else "A repair removes the cause."
+        doubtful = any(premise.kind == DOUBT for premise in outcome.assumed.premises)
+        cause = advice_text(setting) if setting else "" if outcome.no_repair or doubtful else "A repair removes the cause."
         yield f"A refused start loses nothing. {cause}".rstrip()
     if is_damaged(outcome):
         yield "Bytes of the CommitLog are also damaged or missing."
+
+
+def recovery_cuts(outcome: Outcome) -> bool:
+    """Say whether a start's recovery cuts valid messages; else an election as master may."""
+    election = election_of(outcome)
+    return bool(counted(outcome, Code.BROKER_DROPS_MESSAGES)) and (election is None or election.cut_at is None)
 
 
 def _losses(outcome: Outcome) -> Iterable[str]:
@@ -410,15 +419,11 @@ def _losses(outcome: Outcome) -> Iterable[str]:
         yield f"The election as master, alone in its syncStateSet, never ends: {where}."
     elif counted(outcome, Code.BROKER_HANGS):
         yield "A start never ends: it waits at one place in the CommitLog."
-    if cut and outcome.started is not None:
+    if recovery_cuts(outcome) and outcome.started is not None:
         stop = STOP_REASONS.get(outcome.started.stop_reason, "")
         ends = f"{outcome.started.log_end:,}{f' and stops there: {clause(stop)}' if stop else ''}"
         cuts = f"It cuts everything after that: {count_text(cut, 'valid message')}."
-        setting = setting_that_cuts(outcome)
-        yield f"Recovery reads the CommitLog up to physical offset {ends}. {cuts}{f' {setting} is on.' if setting else ''}"
-        election = election_of(outcome)
-        if election is not None and election.cut_at is not None:
-            yield f"Its election as master cuts the CommitLog at physical offset {election.cut_at:,}."
+        yield f"Recovery reads the CommitLog up to physical offset {ends}. {cuts}"
     if skipped:
         stay, them = ("message stays", "it") if skipped == 1 else ("messages stay", "them")
         yield f"{skipped:,} {stay} in the CommitLog without a queue entry: consumers do not get {them}."
