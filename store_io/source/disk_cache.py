@@ -78,13 +78,7 @@ def forget(root: str) -> None:
 def has_room(size: int) -> bool:
     """Say whether a file of this size would be kept here."""
     own = folder()
-    if not own:
-        return False
-    try:
-        with _used(own) as used:
-            return _fits(used, size, size)
-    except OSError:
-        return False
+    return bool(own) and _room(own, size, size, 0)
 
 
 def remembered(root: str, name: str, since: int, make: Callable[[], _T]) -> _T:
@@ -193,7 +187,7 @@ class KeptFile:
 
     def put_value(self, asked: int, value: bytes) -> None:
         """Keep this value if there is room."""
-        if _take_room(self._own, len(value), len(value)):
+        if _room(self._own, len(value), len(value), len(value)):
             with contextlib.suppress(OSError):
                 _write(self._handle, value, _HEAD_BYTES)
                 self._put_head(Opened(checksum.crc32(value), "", asked), len(value))
@@ -254,7 +248,7 @@ class KeptFile:
 
     def put(self, first: int, data: bytes) -> bool:
         """Keep these grains, from the grain `first` on. Return False if there is no room."""
-        if not _take_room(self._own, len(data), self.size):
+        if not _room(self._own, len(data), self.size, len(data)):
             return False
         sums = b"".join(
             _both(checksum.crc32(data[at : at + GRAIN_BYTES]), first + at // GRAIN_BYTES)
@@ -319,21 +313,14 @@ def _lock(handle: int, kind: int, start: int, end: int) -> bool:
 # ---- room ----------------------------------------------------------------------------------------------------------
 
 
-def _take_room(own: str, more: int, size: int) -> bool:
-    """Count this many more bytes of a file of this size as used, if there is room for them."""
-    try:
-        with _used(own) as used:
-            if not _fits(used, more, size):
-                return False
-            used[1] += more
-        return True
-    except OSError:
-        return False
-
-
-def _fits(used: list[int], more: int, size: int) -> bool:
-    most = used[0] if size <= LARGE_BYTES else used[0] - used[0] // 4
-    return used[1] + more <= most and used[2] <= MOST_FILES
+def _room(own: str, more: int, size: int, taken: int) -> bool:
+    """Say whether there is room for this many more bytes of a file of this size. If so, count `taken` of them as used."""
+    with contextlib.suppress(OSError), _used(own) as used:
+        most = used[0] if size <= LARGE_BYTES else used[0] - used[0] // 4
+        if used[1] + more <= most and used[2] <= MOST_FILES:
+            used[1] += taken
+            return True
+    return False
 
 
 @contextlib.contextmanager
