@@ -37,12 +37,12 @@ _ABSENT = {"NoSuchKey", "NotFound", "404"}
 
 def client() -> Any:
     """Return the client of this process. Threads may share it; a process that was forked makes its own. Raises StoreError."""
-    return _client(os.getpid())
+    return _connection(os.getpid())[1]
 
 
 @made_once(1)
-def _client(process: int) -> Any:
-    """Return a client for this process: a forked process must not use its parent's connections."""
+def _connection(process: int) -> tuple[Any, Any]:
+    """Return botocore's session and client for this process: a forked process must not use its parent's connections."""
     import botocore.session  # 0.2 s: only where something lies in S3
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
@@ -61,17 +61,14 @@ def _client(process: int) -> Any:
             "request_checksum_calculation": "when_required",
             "response_checksum_validation": "when_required",
         }
-        made = session.create_client("s3", region_name=region, config=Config(**options))
-        amazon = (urlsplit(made.meta.endpoint_url).hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn"))
-        style = os.environ.get("AWS_S3_ADDRESSING_STYLE") or ("path" if not amazon and not _style(made) else "")
-        if style:  # else the profile's, or Amazon's own; BUCKET.minio has no address unless somebody says so
+        if style := os.environ.get("AWS_S3_ADDRESSING_STYLE"):  # else the profile's; else path where an endpoint is named
             options["s3"] = {"addressing_style": style}
-            made = session.create_client("s3", region_name=region, config=Config(**options))
-        if not amazon:
+        made = session.create_client("s3", region_name=region, config=Config(**options))
+        if not (urlsplit(made.meta.endpoint_url).hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
             made.meta.events.register("before-call.s3.HeadBucket", _without_region)
         s3_answers.register(made)
-        _take_certificates(made)
-        return made
+        _take_certificates(session)
+        return session, made
     except (BotoCoreError, ValueError) as error:
         raise Unreadable(f"S3 cannot be used: {_plain(error)}") from error
 
@@ -93,15 +90,18 @@ def _without_region(**_: Any) -> tuple[Any, dict[str, Any]]:
     return answer, {"Error": {"Code": "404"}, "ResponseMetadata": {"HTTPStatusCode": 404, "HTTPHeaders": {}}}
 
 
-def _bundle(made: Any) -> str | None:
-    """Return the file with the certificates that a server's must come from; None: those of the system."""
-    named = getattr(made._endpoint.http_session, "_verify", None)
-    return named if isinstance(named, str) else None
+def _bundle(session: Any) -> str | None:
+    """Return the file with the certificates that a server's must come from; None: those of the system.
+
+    It is where botocore looks. An empty name is one: older releases of botocore then take any certificate.
+    """
+    named: str | None = session.get_config_variable("ca_bundle")
+    return os.environ.get("REQUESTS_CA_BUNDLE") if named is None else named
 
 
-def _take_certificates(made: Any) -> None:
+def _take_certificates(session: Any) -> None:
     """Have delta-rs take the certificates that botocore takes: besides the system's it knows those of this variable alone."""
-    if (bundle := _bundle(made)) is not None:
+    if (bundle := _bundle(session)) is not None:
         if not os.path.isfile(bundle) or not os.access(bundle, os.R_OK):
             raise Unreadable(f"S3 cannot be used: {_text(bundle)!r}, which AWS_CA_BUNDLE or the profile names, cannot be read")
         os.environ["SSL_CERT_FILE"] = bundle
@@ -131,13 +131,14 @@ def arrow_file_system() -> Any:
     """Return login, server and region as a file system of pyarrow. Raises StoreError."""
     from pyarrow import fs
 
-    made, login = client(), _login()
+    session, made = _connection(os.getpid())
+    login = _login()
     scheme, _, host = str(made.meta.endpoint_url).partition("://")
     options: dict[str, Any] = {"region": made.meta.region_name, "endpoint_override": host, "scheme": scheme}
     options |= {"force_virtual_addressing": True} if _style(made) == "virtual" else {}
     if login is not None:
         options |= {"access_key": login.access_key, "secret_key": login.secret_key, "session_token": login.token}
-    if (bundle := _bundle(made)) is not None:
+    if (bundle := _bundle(session)) is not None:
         options["tls_ca_file_path"] = bundle
     try:
         return fs.S3FileSystem(**options)
@@ -147,7 +148,7 @@ def arrow_file_system() -> Any:
 
 def _login() -> Any:
     """Return the current credentials, or None."""
-    held = client()._request_signer._credentials
+    held = _connection(os.getpid())[0].get_credentials()
     return held.get_frozen_credentials() if held is not None else None
 
 

@@ -61,7 +61,7 @@ def test_threads_that_ask_at_the_same_time_share_one_answer() -> None:
     assert answer() is not found[0]
 
 
-@pytest.mark.parametrize("shared", [remote_file._grains_of, remote_file._threads, s3_client._client, trial_writer._table])
+@pytest.mark.parametrize("shared", [remote_file._grains_of, remote_file._threads, s3_client._connection, trial_writer._table])
 def test_what_threads_share_is_made_once(shared: Any) -> None:
     assert type(shared) is type(made_once()(list))
 

@@ -82,10 +82,18 @@ def test_without_it_the_sentence_names_it(serving: S3Server, monkeypatch: pytest
     forget()
 
 
-def test_a_bundle_that_is_not_there(serving: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "none.pem"))
+@pytest.mark.parametrize("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
+@pytest.mark.parametrize(
+    ("bundle", "said"),
+    [("none.pem", "'none.pem', which AWS_CA_BUNDLE or the profile names, cannot be read"), ("", "AWS_CA_BUNDLE")],
+)
+def test_a_bundle_that_is_not_there(
+    serving: S3Server, monkeypatch: pytest.MonkeyPatch, name: str, bundle: str, said: str
+) -> None:
+    monkeypatch.delenv("AWS_CA_BUNDLE")
+    monkeypatch.setenv(name, bundle)
     forget()
-    with pytest.raises(Unreadable, match=f"{tmp_path}/none.pem', which AWS_CA_BUNDLE or the profile names, cannot be read"):
+    with pytest.raises(Unreadable, match=f"^S3 cannot be used: .*{said}"):
         s3_client.client()
     monkeypatch.undo()
     forget()

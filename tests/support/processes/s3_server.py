@@ -161,7 +161,7 @@ def forget() -> None:
     requests of the one before it."""
     remote_file._threads(os.getpid()).shutdown()
     remote_file._threads.cache_clear()
-    s3_client._client.cache_clear()
+    s3_client._connection.cache_clear()
     remote_file._grains_of.cache_clear()
 
 
