@@ -216,9 +216,10 @@ def helper_of(function: Callable[..., Any], inline: bool) -> Any:
     """Compile a function that is only called from compiled code.
 
     It has no ways in from Python, which take a third of the time of a compilation, and no place on disk, because it lives in its
-    caller's code.
+    caller's code. One that is to be inlined makes no arrays, and its caller holds those that it gets: who holds them is not
+    counted again for each message.
     """
-    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": not inline}
     return njit(nogil=True, forceinline=inline, **options)(function)
 
 

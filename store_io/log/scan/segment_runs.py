@@ -16,7 +16,17 @@ from schemas.layouts import commitlog_layout
 from schemas.layouts import consumequeue_layout as layout
 from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, Cuts, QueueKey
 from store_io.base.compiled import native
-from store_io.base.compiled.native import Address, kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
+from store_io.base.compiled.native import (
+    Address,
+    compiled_helper,
+    kept,
+    load_i16,
+    load_i32,
+    load_i64,
+    peek_i32,
+    peek_i64,
+    prefetch,
+)
 from store_io.broker import releases
 from store_io.log.entries import queue_probe as probed
 from store_io.log.entries.queue_probe import QueueProbe
@@ -50,6 +60,156 @@ _NEEDS = ("nothing", "room for a run", "room for an index run", "the entries of 
 ) = range(19)  # fmt: skip
 
 
+@compiled_helper()
+def _is_entry_of(row, entry, states):  # type: ignore[no-untyped-def]
+    """Say whether the entry at this address is the message's. One with the address of an extension unit leads to its tags."""
+    ref, store_time, tags_code = peek_i32(row + item.TOPIC_REF), peek_i64(row + item.STORE_TIME), peek_i64(row + item.TAGS_CODE)
+    found_tags = load_i64(entry + 12)
+    schedule = peek_i32(row + item.FLAGS) & SCHEDULE
+    right = found_tags == tags_code or schedule and found_tags - store_time in probed.OTHER_DELAYS
+    if found_tags <= layout.EXT_ADDRESS_MAX and not right:
+        unit = (found_tags ^ layout.EXT_ADDRESS_BASE) - states[ref, probed.EXT_FIRST]
+        if 0 <= unit and unit + layout.EXT_UNIT_HEADER_BYTES <= states[ref, probed.EXT_LOADED]:
+            unit += states[ref, probed.EXT_ADDRESS]
+            if load_i16(unit) >= layout.EXT_UNIT_HEADER_BYTES and load_i64(unit + 10) == store_time:
+                right = load_i64(unit + 2) == tags_code
+    return load_i32(entry + 8) == peek_i32(row + item.TOTAL_SIZE) and right
+
+
+@compiled_helper()
+def _look_up(row, states, arena, per_slot):  # type: ignore[no-untyped-def]
+    """Look for the message's entry in its queue. Gives (what is needed first, match, delta)."""
+    nothing, missing, none = np.int64(0), np.int64(of_rows.MATCH_MISSING), np.int64(of_rows.MATCH_NONE)
+    phy, ref, queue_offset = peek_i64(row + item.PHY_OFFSET), peek_i32(row + item.TOPIC_REF), peek_i64(row + item.QUEUE_OFFSET)
+    slot, shift = states[ref, probed.SLOT], states[ref, probed.DELTA]
+    if slot == probed.NOT_LOADED:
+        return LOAD, none, nothing
+    if slot == probed.ABSENT:
+        return DONE, missing, nothing
+    if slot < 0:
+        return DONE, none, nothing
+    number = queue_offset + shift
+    if -FAR < queue_offset < FAR and 0 <= number < FAR:  # what `QueueProbe.load` can load
+        place = number - states[ref, probed.FIRST]
+        if place < 0 or place >= states[ref, probed.LOADED]:
+            return LOAD, none, nothing
+        entry = arena + (slot * per_slot + place) * layout.ENTRY_BYTES
+        prefetch(entry + 64)
+        if load_i64(entry) == phy:
+            if _is_entry_of(row, entry, states):
+                return DONE, np.int64(of_rows.MATCH_SHIFTED) if shift else np.int64(of_rows.MATCH_EQUAL), shift
+            size = load_i32(entry + 8)
+            if phy != 0 or (size != 0 and size != layout.PRE_BLANK_SIZE):
+                return RESOLVE, none, nothing
+    return RESOLVE if phy >= states[ref, probed.MISSING_UNTIL] else DONE, missing, nothing
+
+
+@compiled_helper()
+def _add_to_run(row, walk, plausible, regular, kind, match, delta, cut, open_runs, runs, used):  # type: ignore[no-untyped-def]
+    """Have the message grow the open run of its queue, or begin one. Gives how many runs there are; -1 without room for one."""
+    phy, size, ref = peek_i64(row + item.PHY_OFFSET), peek_i32(row + item.TOTAL_SIZE), peek_i32(row + item.TOPIC_REF)
+    store_time = peek_i64(row + item.STORE_TIME)
+    batch = kind == KIND_BATCH
+    first, messages = peek_i64(row + item.QUEUE_OFFSET), np.int64(1)
+    if batch:
+        first, messages = peek_i64(row + item.BATCH_BASE), np.int64(peek_i32(row + item.BATCH_COUNT))
+    elif peek_i32(row + item.FLAGS) & INNER_ALONE:
+        messages = np.int64(peek_i32(row + item.BATCH_COUNT))
+    lasting = regular and not (batch and (first < 0 or messages <= 0))
+    kind_out = np.int64(of_rows.RUN_QUEUE) if batch else kind
+    queue = 2 * ref + (1 if kind == of_rows.RUN_UNQUEUED else 0)
+    run = open_runs[queue, 0]
+    single = batch or run < 0 or runs[run, _R_MESSAGES] == runs[run, _R_RECORDS]  # no inner batch with one entry ends the run
+    step = np.int64(0)
+    if batch and (match == of_rows.MATCH_EQUAL or match == of_rows.MATCH_DIFFERS) and run >= 0:
+        step = runs[run, _R_RECORDS]
+    if (
+        run >= 0
+        and lasting
+        and (kind == of_rows.RUN_UNQUEUED or single and first == runs[run, _R_QUEUE_OFFSET] + runs[run, _R_MESSAGES])
+        and runs[run, _R_LAST_PHY] < phy
+        and runs[run, _R_MATCH] == match
+        and runs[run, _R_DELTA] + step == delta
+        and runs[run, _R_WALK] == walk
+        and runs[run, _R_KIND] == kind_out
+        and runs[run, _R_PLAUSIBLE] == plausible
+        and open_runs[queue, 1] == cut
+    ):
+        runs[run, _R_RECORDS] += 1
+        runs[run, _R_MESSAGES] += messages
+        runs[run, _R_LAST_PHY] = phy
+        runs[run, _R_LAST_SIZE] = size
+        runs[run, _R_BYTES] += size
+        runs[run, _R_LAST_TIME] = store_time
+        return used
+    if used == len(runs):
+        return -1
+    runs[used, _R_WALK] = walk
+    runs[used, _R_KIND] = kind_out
+    runs[used, _R_MATCH] = match
+    runs[used, _R_PLAUSIBLE] = plausible
+    runs[used, _R_REGULAR] = regular
+    runs[used, _R_QUEUE] = ref
+    runs[used, _R_QUEUE_OFFSET] = first
+    runs[used, _R_RECORDS] = 1
+    runs[used, _R_MESSAGES] = messages
+    runs[used, _R_DELTA] = delta
+    runs[used, _R_POSITION] = peek_i64(row + item.POSITION)
+    runs[used, _R_PHY] = phy
+    runs[used, _R_SIZE] = size
+    runs[used, _R_LAST_PHY] = phy
+    runs[used, _R_LAST_SIZE] = size
+    runs[used, _R_BYTES] = size
+    runs[used, _R_TIME] = store_time
+    runs[used, _R_LAST_TIME] = store_time
+    runs[used, _R_TAGS] = peek_i64(row + item.TAGS_CODE)
+    open_runs[queue, 0] = used if lasting else -1
+    open_runs[queue, 1] = cut
+    return used + 1
+
+
+@compiled_helper()
+def _index_run_of(row, walk, regular, index_runs, index_used, same_cut):  # type: ignore[no-untyped-def]
+    """Return the index run that the message goes to: the last one, if that may grow, or a new one, for which there is room."""
+    phy, last = peek_i64(row + item.PHY_OFFSET), index_used - 1
+    if (
+        last >= 0
+        and regular
+        and index_runs[last, _I_LAST_PHY] < phy
+        and index_runs[last, _I_WALK] == walk
+        and index_runs[last, _I_REGULAR] == 1
+        and same_cut
+    ):
+        return last
+    index_runs[index_used, _I_WALK] = walk
+    index_runs[index_used, _I_REGULAR] = regular
+    index_runs[index_used, _I_PHY] = phy
+    index_runs[index_used, _I_END] = phy + peek_i32(row + item.TOTAL_SIZE)
+    index_runs[index_used, _I_KEY_PHY] = -1
+    index_runs[index_used, _I_LAST_KEY_PHY] = -1
+    return index_used
+
+
+@compiled_helper()
+def _add_to_index_run(row, tag_index, index_runs, last):  # type: ignore[no-untyped-def]
+    """Count the message and its index entries in its index run."""
+    phy, store_time = peek_i64(row + item.PHY_OFFSET), peek_i64(row + item.STORE_TIME)
+    keys = peek_i32(row + item.KEY_COUNT)
+    if tag_index and peek_i32(row + item.FLAGS) & HAS_TAGS:
+        if peek_i32(row + item.SYS_FLAG) & commitlog_layout.SYS_TRANSACTION_MASK != commitlog_layout.SYS_ROLLBACK:
+            keys += 1
+    index_runs[last, _I_RECORDS] += 1
+    index_runs[last, _I_LAST_PHY] = phy
+    index_runs[last, _I_LAST_END] = phy + peek_i32(row + item.TOTAL_SIZE)
+    if keys > 0:
+        if index_runs[last, _I_KEYS] == 0:
+            index_runs[last, _I_KEY_PHY] = phy
+            index_runs[last, _I_KEY_TIME] = store_time
+        index_runs[last, _I_KEYS] += keys
+        index_runs[last, _I_LAST_KEY_PHY] = phy
+        index_runs[last, _I_LAST_KEY_TIME] = store_time
+
+
 @kept(commitlog_layout, layout, of_rows, message_columns, native, item, probed, releases)
 def _fold(  # type: ignore[no-untyped-def]
     cursor, rows: Address, low, high, kinds, matches, deltas, cuts, index_cuts, numbers, before, open_runs, runs, index_runs,
@@ -63,8 +223,6 @@ def _fold(  # type: ignore[no-untyped-def]
     open_runs: per queue two rows (with an entry or without): the number of the run that may still grow, or -1; its cut.
     states, arena: those of `QueueProbe`.
     falls: items whose store time fell.
-
-    One function, in four parts that share the message's values: its entry, its run, its index run, its store time.
     """
     walk, plausible, base, tag_index = cursor[_WALK], cursor[_PLAUSIBLE], cursor[_BASE], cursor[_TAG_INDEX]
     probing, lmq, timing, per_slot = cursor[_PROBING], cursor[_LMQ], cursor[_TIMING], cursor[_PER_SLOT]
@@ -75,169 +233,41 @@ def _fold(  # type: ignore[no-untyped-def]
         if index_used == len(index_runs):
             need = NO_INDEX_RUN
             break
-        row = rows + i * item.ROW
-        phy, size, ref = peek_i64(row + item.PHY_OFFSET), peek_i32(row + item.TOTAL_SIZE), peek_i32(row + item.TOPIC_REF)
-        store_time, tags_code, queue_offset = (
-            peek_i64(row + item.STORE_TIME),
-            peek_i64(row + item.TAGS_CODE),
-            peek_i64(row + item.QUEUE_OFFSET),
-        )
-        flags = peek_i32(row + item.FLAGS)
-        kind = np.int64(kinds[i])
-        batch = kind == KIND_BATCH
-        regular = phy == base + peek_i64(row + item.POSITION)
-        first, messages = queue_offset, np.int64(1)
-        if batch:
-            first, messages = peek_i64(row + item.BATCH_BASE), peek_i32(row + item.BATCH_COUNT)
-        elif flags & INNER_ALONE:
-            messages = np.int64(peek_i32(row + item.BATCH_COUNT))
-
-        # ---- its entry
+        row, kind = rows + i * item.ROW, np.int64(kinds[i])
+        regular = peek_i64(row + item.PHY_OFFSET) == base + peek_i64(row + item.POSITION)
         match, delta = np.int64(of_rows.MATCH_NONE), np.int64(0)
         if i == cursor[_FORCED]:
             match, delta = cursor[_FORCED_MATCH], cursor[_FORCED_DELTA]
-        elif batch:
+        elif kind == KIND_BATCH:
             if len(matches):
                 match, delta = np.int64(matches[i]), deltas[i]
         elif probing and kind != of_rows.RUN_UNQUEUED:
-            slot = states[ref, probed.SLOT]
-            if slot == probed.NOT_LOADED:
-                need = LOAD
+            need, match, delta = _look_up(row, states, arena, per_slot)
+            if need != DONE:
                 break
-            if slot == probed.ABSENT:
-                match = np.int64(of_rows.MATCH_MISSING)
-            elif slot >= 0:
-                number = queue_offset + states[ref, probed.DELTA]
-                equal = False
-                if -FAR < queue_offset < FAR and 0 <= number < FAR:  # what `QueueProbe.load` can load
-                    place = number - states[ref, probed.FIRST]
-                    if place < 0 or place >= states[ref, probed.LOADED]:
-                        need = LOAD
-                        break
-                    entry = arena + (slot * per_slot + place) * layout.ENTRY_BYTES
-                    prefetch(entry + 64)
-                    if load_i64(entry) == phy:
-                        found_size, found_tags = load_i32(entry + 8), load_i64(entry + 12)
-                        right = found_tags == tags_code or flags & SCHEDULE and found_tags - store_time in probed.OTHER_DELAYS
-                        if found_tags <= layout.EXT_ADDRESS_MAX and not right:
-                            unit = (found_tags ^ layout.EXT_ADDRESS_BASE) - states[ref, probed.EXT_FIRST]
-                            if 0 <= unit and unit + layout.EXT_UNIT_HEADER_BYTES <= states[ref, probed.EXT_LOADED]:
-                                unit += states[ref, probed.EXT_ADDRESS]
-                                if load_i16(unit) >= layout.EXT_UNIT_HEADER_BYTES and load_i64(unit + 10) == store_time:
-                                    right = load_i64(unit + 2) == tags_code
-                        if found_size == size and right:
-                            equal = True
-                            delta = states[ref, probed.DELTA]
-                            match = np.int64(of_rows.MATCH_SHIFTED) if delta else np.int64(of_rows.MATCH_EQUAL)
-                        elif phy != 0 or (found_size != 0 and found_size != layout.PRE_BLANK_SIZE):
-                            need = RESOLVE
-                            break
-                if not equal:
-                    if phy >= states[ref, probed.MISSING_UNTIL]:
-                        need = RESOLVE
-                        break
-                    match = np.int64(of_rows.MATCH_MISSING)
             if match == of_rows.MATCH_MISSING and kind == of_rows.RUN_LMQ and not lmq:
                 match = np.int64(of_rows.MATCH_NONE)
 
-        # ---- its run
         cut = cuts[i] if len(cuts) else np.int64(0)
-        lasting = regular and not (batch and (first < 0 or messages <= 0))
-        kind_out = np.int64(of_rows.RUN_QUEUE) if batch else kind
-        queue = 2 * ref + (1 if kind == of_rows.RUN_UNQUEUED else 0)
-        run = open_runs[queue, 0]
-        single = batch or run < 0 or runs[run, _R_MESSAGES] == runs[run, _R_RECORDS]  # no inner batch with one entry ends the run
-        step = np.int64(0)
-        if batch and (match == of_rows.MATCH_EQUAL or match == of_rows.MATCH_DIFFERS) and run >= 0:
-            step = runs[run, _R_RECORDS]
-        if (
-            run >= 0
-            and lasting
-            and (kind == of_rows.RUN_UNQUEUED or single and first == runs[run, _R_QUEUE_OFFSET] + runs[run, _R_MESSAGES])
-            and runs[run, _R_LAST_PHY] < phy
-            and runs[run, _R_MATCH] == match
-            and runs[run, _R_DELTA] + step == delta
-            and runs[run, _R_WALK] == walk
-            and runs[run, _R_KIND] == kind_out
-            and runs[run, _R_PLAUSIBLE] == plausible
-            and open_runs[queue, 1] == cut
-        ):
-            runs[run, _R_RECORDS] += 1
-            runs[run, _R_MESSAGES] += messages
-            runs[run, _R_LAST_PHY] = phy
-            runs[run, _R_LAST_SIZE] = size
-            runs[run, _R_BYTES] += size
-            runs[run, _R_LAST_TIME] = store_time
-        else:
-            if used == len(runs):
-                need = NO_RUN
-                break
-            runs[used, _R_WALK] = walk
-            runs[used, _R_KIND] = kind_out
-            runs[used, _R_MATCH] = match
-            runs[used, _R_PLAUSIBLE] = plausible
-            runs[used, _R_REGULAR] = regular
-            runs[used, _R_QUEUE] = ref
-            runs[used, _R_QUEUE_OFFSET] = first
-            runs[used, _R_RECORDS] = 1
-            runs[used, _R_MESSAGES] = messages
-            runs[used, _R_DELTA] = delta
-            runs[used, _R_POSITION] = peek_i64(row + item.POSITION)
-            runs[used, _R_PHY] = phy
-            runs[used, _R_SIZE] = size
-            runs[used, _R_LAST_PHY] = phy
-            runs[used, _R_LAST_SIZE] = size
-            runs[used, _R_BYTES] = size
-            runs[used, _R_TIME] = store_time
-            runs[used, _R_LAST_TIME] = store_time
-            runs[used, _R_TAGS] = tags_code
-            open_runs[queue, 0] = used if lasting else -1
-            open_runs[queue, 1] = cut
-            used += 1
+        added = _add_to_run(row, walk, plausible, regular, kind, match, delta, cut, open_runs, runs, used)
+        if added < 0:
+            need = NO_RUN
+            break
+        used = added
         i += 1
         if kind == of_rows.RUN_LMQ:
             continue
 
-        # ---- its index run
-        keys = peek_i32(row + item.KEY_COUNT)
-        if tag_index and flags & HAS_TAGS:
-            if peek_i32(row + item.SYS_FLAG) & commitlog_layout.SYS_TRANSACTION_MASK != commitlog_layout.SYS_ROLLBACK:
-                keys += 1
-        index_cut_here = index_cuts[i - 1] if len(index_cuts) else np.int64(0)
-        last = index_used - 1
-        if not (
-            last >= 0
-            and regular
-            and index_runs[last, _I_LAST_PHY] < phy
-            and index_runs[last, _I_WALK] == walk % of_rows.WALK_PART
-            and index_runs[last, _I_REGULAR] == 1
-            and index_cut_here == index_cut
-        ):
-            last = index_used
-            index_used += 1
-            index_runs[last, _I_WALK] = walk % of_rows.WALK_PART
-            index_runs[last, _I_REGULAR] = regular
-            index_runs[last, _I_PHY] = phy
-            index_runs[last, _I_END] = phy + size
-            index_runs[last, _I_KEY_PHY] = -1
-            index_runs[last, _I_LAST_KEY_PHY] = -1
-            index_cut = index_cut_here
+        here = index_cuts[i - 1] if len(index_cuts) else np.int64(0)
+        last = _index_run_of(row, walk % of_rows.WALK_PART, regular, index_runs, index_used, here == index_cut)
+        index_used, index_cut = last + 1, here
         if len(numbers):
             numbers[i - 1] = last
             before[i - 1] = index_runs[last, _I_KEYS]
-        index_runs[last, _I_RECORDS] += 1
-        index_runs[last, _I_LAST_PHY] = phy
-        index_runs[last, _I_LAST_END] = phy + size
-        if keys > 0:
-            if index_runs[last, _I_KEYS] == 0:
-                index_runs[last, _I_KEY_PHY] = phy
-                index_runs[last, _I_KEY_TIME] = store_time
-            index_runs[last, _I_KEYS] += keys
-            index_runs[last, _I_LAST_KEY_PHY] = phy
-            index_runs[last, _I_LAST_KEY_TIME] = store_time
+        _add_to_index_run(row, tag_index, index_runs, last)
 
-        # ---- its store time
         if timing:
+            store_time = peek_i64(row + item.STORE_TIME)
             first_time = min(first_time, store_time)
             last_time = max(last_time, store_time)
             store_time = max(store_time, -FAR_MS)
