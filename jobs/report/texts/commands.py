@@ -88,7 +88,7 @@ def store_words(store: StoreArgument) -> tuple[str, ...]:
     words = [store.path, *_release_words(store.release, store.release_from)]
     if store.broker_conf is not None:
         file = store.broker_conf_file or ""
-        lasting = file and not file.startswith(("/dev/", "/proc/"))  # a shell's pipe (<(...)) no longer exists
+        lasting = file and not file.startswith(("/dev/fd/", "/dev/stdin", "/proc/"))  # a shell's pipe (<(...)) no longer exists
         words += ["--broker-conf", file if lasting else "broker.conf"]
     for part, paths in store.parts:
         words += [f"--{part}", ",".join(paths)]

@@ -137,6 +137,8 @@ def test_the_words_of_a_store_read_it_in_the_same_way() -> None:
     parts = (("commitlog", ("/d1", "/d2")), ("index", ("/i",)))
     given = replace(plain, broker_conf="a=b", broker_conf_file="/c", parts=parts)
     assert store_words(replace(plain, broker_conf="a=b", broker_conf_file="/dev/fd/63"))[3:] == ("--broker-conf", "broker.conf")
+    in_memory = replace(plain, broker_conf="a=b", broker_conf_file="/dev/shm/broker.conf")  # which stays
+    assert store_words(in_memory)[3:] == ("--broker-conf", "/dev/shm/broker.conf")
     assert store_words(given)[3:] == ("--broker-conf", "/c", "--commitlog", "/d1,/d2", "--index", "/i")
 
 
