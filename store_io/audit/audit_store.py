@@ -35,7 +35,7 @@ from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import QueueView
-from store_io.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome
+from store_io.outcome.store_outcome import Judged, failed_outcome, start_outcome, store_outcome
 from store_io.rocksdb.kept_open import databases_kept_open
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import changes_since
@@ -216,7 +216,7 @@ class StoreAudit:
         if self.failed:
             out = failed_outcome(self.request, self.gaps.faults)
         else:
-            judged = Judgement(self.findings, self.gaps, self.furthest, self.held, self.replicas)
+            judged = Judged(self.findings, self.gaps, self.furthest, self.held, self.replicas)
             out = (store_outcome if self.beside is None else start_outcome)(self.evidence, judged)
         cost = replace(out.cost, bytes_read=out.cost.bytes_read + self.bytes_compared, seconds=seconds)
         return replace(out, cost=cost, replica_group=self.request.replica_group)

@@ -39,7 +39,7 @@ class ReleaseRules:
     old_property_parser: bool = True
     late_delays: bool = False  # the delay table is read only after recovery, and that makes every level's queue
     # recovery of the CommitLog (recovery.md 4 to 6)
-    clean_start_by_queues: bool = False  # the newest segment that a ConsumeQueue reaches; else the third from the end
+    clean_start_by_queues: bool = False  # the newest segment that a queue reaches, unless start_by_record_check
     dispatches_after_clean_exit: bool = False
     start_by_record_check: bool = False  # the first record of a segment is checked in full, clean exit or not
     limits_start_search: bool = False  # commitLogRecoverMaxNum: the search for that segment looks at so many
@@ -396,8 +396,8 @@ class BrokerRules(ReleaseRules):
     def first_recovered(self, count: int, found: int | None = None) -> int:
         """Return the place, among so many files, of the first that recovery reads.
 
-        found: the file at which the search for it ends, if the release searches among these files.
-        It does not among ConsumeQueue files and a DLedger log's data files, and up to 5.3.1 among segments after a clean exit.
+        found: where the release's search ended; None for files among which it does not search: queues, DLedger's data and, up to
+        5.3.1, segments after a clean exit. Then it is the third from the end.
         Source: recover of ConsumeQueue, BatchConsumeQueue, SparseConsumeQueue and DLedgerMmapFileStore;
         CommitLog.recoverNormally.
         """

@@ -75,8 +75,10 @@ class StartSearch:
         return self.place_where(lambda first: first.phy_offset <= m and self.indexed(first))
 
     def place_where(self, matches: Callable[[FirstRecord], bool]) -> int:
-        """5.3.4 and later: the first record is checked in full. matches: asked of sound first records, the newest segment's
-        first."""
+        """5.3.4 and later: the first record is checked in full.
+
+        matches: asked of each segment's first record if it is sound, from the newest segment back.
+        """
         most = int(self.rules.value("commitLogRecoverMaxNum")) if self.rules.limits_start_search else len(self.segments)
         for looked, i in enumerate(reversed(range(len(self.segments))), 1):
             if not self.unclean and i == 0:

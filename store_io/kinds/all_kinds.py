@@ -62,7 +62,7 @@ class Room:
     not_judged: Callable[[Evidence, list[str]], list[str]] | None = None
 
 
-# In the order in which they are opened, a broker refuses a store over them, and their tasks are asked for. What loading and
+# Their order is that of opening, of a broker's refusals, and of asking for tasks. What loading and
 # recovery need to know of topics is in config/, so it comes first. The tables of rocksdbstore/ ask what the timers found there.
 ROOMS = (
     Room(

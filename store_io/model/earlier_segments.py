@@ -51,7 +51,7 @@ class EarlierSegments:
     def chosen(self) -> list[MappedFile]:
         """Return the segments to read, the most needed first.
 
-        They are damaged ones, those at which recovery will begin, those that no run has verified, and then the one that was
+        They are damaged ones, the newest three, those that no run has verified, and then the one that was
         verified longest ago. At the quick level only those that the fold asks for later.
         """
         if self._request.quick:

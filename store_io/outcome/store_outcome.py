@@ -79,7 +79,7 @@ def not_read_gaps(evidence: Evidence, left_out: NotRead) -> list[Gap]:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judged:
     """The checks' answer to the evidence, and the findings that others have added since.
 
     findings: as they were made, without the catalogue's additions.
@@ -98,7 +98,7 @@ def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> Outcome:
     return _blank(request, gaps)
 
 
-def store_outcome(evidence: Evidence, judged: Judgement) -> Outcome:
+def store_outcome(evidence: Evidence, judged: Judged) -> Outcome:
     """Return all results but `seconds`, which the caller measures. The same bytes give the same."""
     copy = evidence.copy
     known, start = not judged.gaps.faults, evidence.request.start
@@ -135,12 +135,12 @@ def _of_the_day(day: FirstDay | None) -> Iterator[Finding]:
         yield Finding(Code.TIMERS_PASSED_OVER, TIMER_WHEEL, message=said, count=number)
 
 
-def start_outcome(evidence: Evidence, judged: Judgement) -> Outcome:
+def start_outcome(evidence: Evidence, judged: Judged) -> Outcome:
     """Return an outcome that has the effect of a start and the exit code alone. Parts that are not judged are named."""
     return replace(_judged(evidence, judged), effect=None if judged.gaps.faults else _start_effect(evidence))
 
 
-def _judged(evidence: Evidence, judged: Judgement) -> Outcome:
+def _judged(evidence: Evidence, judged: Judged) -> Outcome:
     """Return an outcome with all that decides its exit code: its findings, and its incomplete parts."""
     left_out = not_read(evidence)
     out = _blank(evidence.request, [*judged.gaps.faults, *not_read_gaps(evidence, left_out), *judged.gaps.on_purpose])

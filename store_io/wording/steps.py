@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from schemas.advice import Advice, Overwritten, Step
-from schemas.finding_codes import BY_A_START, CATALOGUE, SETTING_OF_STOP, Code
+from schemas.finding_codes import CATALOGUE, SETTING_OF_STOP, Code
 from store_io.base.wording import count_text, seen
 
 _OTHER_COPY = "Look for these bytes in another copy of the same broker"
@@ -15,21 +15,8 @@ _OWN_CONF = "Find this store's own broker.conf and audit again."
 _BEFORE = "before any start: one that fails here overwrites other files in config/"
 _RESTORE = "Restore it from a backup or from another broker of the cluster"
 _NO_BACKUP = "there is no .bak that can be used."
-_UNITS = "A start writes the index units of the data files that it reads; older entries then {}."
 
 LACKS_OF_SETTING = dict(zip(SETTING_OF_STOP.values(), ("DUP_INFO", "property CRC"), strict=True))
-START_DOES = dict(
-    zip(
-        BY_A_START,
-        (
-            "A start of the release puts the entries that are missing.",
-            _UNITS.format("have none"),
-            _UNITS.format("keep theirs as they are"),
-        ),
-        strict=True,
-    )
-)
-"""What a start does about its next steps, for a store to which a repair is offered, too."""
 
 
 def advice_text(advice: Advice) -> str:

@@ -40,7 +40,7 @@ class NewQueue:
 class DatabaseTask:
     """The task that makes the database of queues.
 
-    raw: the file, "" without entries.
+    raw: the file with the entries.
     parts: (first, how many) of what was written into it.
     entries: how many the database must have.
     mark: its end mark.
@@ -83,8 +83,6 @@ class DatabaseTask:
         return written
 
     def _add_messages(self, database: DatabaseWriter) -> None:
-        if not self.raw:
-            return
         prefixes = [np.frombuffer(queue_prefix(queue.key), np.uint8) for queue in self.queues]
         size = RAW_ENTRY_DTYPE.itemsize
         with open_source(StoreLocation(self.writer.root)).open(self.raw) as file:

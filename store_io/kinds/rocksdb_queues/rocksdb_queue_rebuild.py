@@ -1,7 +1,8 @@
 """Makes the database of queues in RocksDB anew as a whole if an audit blames it or the log is another one (rocksdb.md 9).
 
-One pass over the log writes the entries, raw, into a file that goes afterwards (`rebuild_tasks`). Then one task makes a
-database of them beside the new store (`database_task`), which takes the old one's place when it is whole and was read back.
+One pass over the log writes the entries, raw, into a temporary file, which is removed afterwards (`rebuild_tasks`). Then one task
+makes a database of them in the workshop beside the new store (`database_task`). The database takes the old one's place when it is
+whole and was read back.
 """
 
 from __future__ import annotations

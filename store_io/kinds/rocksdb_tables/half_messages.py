@@ -76,7 +76,7 @@ def _each(rows: np.ndarray, wanted: Mapping[int, bool], window: SegmentWindow) -
         yield _told(row, buffer[at : at + int(row["props_len"])].tobytes(), wanted[int(row["topic_ref"])])
 
 
-class HalfMessages:
+class HalfCollector:
     """Collects at most `most` rows; what is beyond is counted in `dropped`."""
 
     def __init__(self, most: int):

@@ -15,7 +15,7 @@ from schemas.layouts.rocksdb_layout import HOUR_MS
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import Prints, Stretches
 from store_io.base.tasks import OfScan
-from store_io.kinds.rocksdb_tables.half_messages import NO_HALVES, HalfMessages
+from store_io.kinds.rocksdb_tables.half_messages import NO_HALVES, HalfCollector
 from store_io.kinds.rocksdb_tables.hour_spans import AbsentHours, HourSpans, hour_spans
 from store_io.kinds.rocksdb_tables.index_fingerprints import IndexPrints, index_entries, indexed_messages
 from store_io.kinds.rocksdb_tables.index_table import entries_leading_into
@@ -73,7 +73,7 @@ class LogTableTask(OfScan):
     not_after: float = 0
 
     def run(self) -> LogTable:
-        halves = HalfMessages(self.most_halves) if self.most_halves is not None else None
+        halves = HalfCollector(self.most_halves) if self.most_halves is not None else None
         sink = _Sink(IndexPrints(self.stretches) if self.index else None, halves, self.stretches)
         try:
             read, problem = scan_all((self.scan,), open_source(self.scan.location), sink)
@@ -88,7 +88,7 @@ class LogTableTask(OfScan):
 class _Sink:
     want_keys = False
 
-    def __init__(self, index: IndexPrints | None, halves: HalfMessages | None, stretches: Stretches):
+    def __init__(self, index: IndexPrints | None, halves: HalfCollector | None, stretches: Stretches):
         self.index, self.halves, self._stretches = index, halves, stretches
         self.spans = HourSpans()
 

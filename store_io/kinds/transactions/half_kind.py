@@ -51,7 +51,7 @@ class HalfResults:
     read: int = 0
 
 
-class HalfMessages(Kind[None, HalfResults, "HalfQueues | None"]):
+class HalfKind(Kind[None, HalfResults, "HalfQueues | None"]):
     """Half messages whose transactions lie in files. The view is None if not all of them are known."""
 
     name = "transactions"
@@ -88,7 +88,7 @@ class HalfMessages(Kind[None, HalfResults, "HalfQueues | None"]):
         )
 
 
-TRANSACTIONS = HalfMessages()
+TRANSACTIONS = HalfKind()
 
 
 def _stretch(evidence: Evidence) -> HalfStretch | None:

@@ -24,7 +24,7 @@ def lengthened(record: bytes, properties_at: int, count: int) -> bytes | None:
     own = record[properties_at:]
     appended = own.startswith(layout.PROPERTY_CRC_NAME.encode(), -_CRC_BYTES) and own.endswith(layout.PROPERTY_END)
     crc = own[-_CRC_BYTES:] if appended else b""
-    if crc and crc != appended_crc(record[:-_CRC_BYTES]):
+    if crc and crc != crc_property(record[:-_CRC_BYTES]):
         return None
     before = own[: len(own) - len(crc)]
     added = b"" if not before or before.endswith(layout.PROPERTY_END) else layout.PROPERTY_END
@@ -36,10 +36,10 @@ def lengthened(record: bytes, properties_at: int, count: int) -> bytes | None:
         added += (name * (room // len(name) + 1))[: room - len(_NO_VALUE)] + _NO_VALUE
     head = (len(record) + count).to_bytes(4, "big") + record[4 : properties_at - 2]
     longer = head + (len(own) + count).to_bytes(2, "big") + before + added
-    return longer + (appended_crc(longer) if crc else b"")
+    return longer + (crc_property(longer) if crc else b"")
 
 
-def appended_crc(covered: bytes) -> bytes:
+def crc_property(covered: bytes) -> bytes:
     """Return the checksum that a broker appends to a record of which these are all other bytes."""
     digits = f"{checksum.crc32(covered) & 0x7FFFFFFF:010d}"[::-1].encode()
     return layout.PROPERTY_CRC_NAME.encode() + layout.PROPERTY_NAME_END + digits + layout.PROPERTY_END

@@ -11,7 +11,7 @@ from store_io.broker.prediction import Memory, Prediction
 from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss, QueueLoss
 from store_io.outcome.plan_writer import audit_plan
-from store_io.outcome.store_outcome import Judgement, failed_outcome, loss_of_start, store_outcome
+from store_io.outcome.store_outcome import Judged, failed_outcome, loss_of_start, store_outcome
 from store_io.wording.gaps import gap_text
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of, segment
 
@@ -28,7 +28,7 @@ NO_STORE = Gap(Cause.NOT_A_STORE, values=("not a store",))
     [(NOTE, True, 0), (REBUILDABLE, True, 10), (LOSS, True, 20), (NOTE, False, 3), (REBUILDABLE, False, 3), (LOSS, False, 20)],
 )
 def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: str, complete: bool, code: int) -> None:
-    judged = Judgement([Finding("queue_file_empty", "q", severity=severity)], Gaps([] if complete else [X]))
+    judged = Judged([Finding("queue_file_empty", "q", severity=severity)], Gaps([] if complete else [X]))
     out = store_outcome(evidence_of(COPY, segments=[READ], prediction=STARTS, loss=Loss()), judged)
     assert (out.exit_code, out.complete, audit_plan(out)["complete"], out.found.counts) == (
         code,
@@ -41,7 +41,7 @@ def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: st
 
 
 def test_what_was_left_out_on_purpose_makes_it_incomplete_and_still_predicts() -> None:
-    judged = Judgement([], Gaps([LATE]))
+    judged = Judged([], Gaps([LATE]))
     out = store_outcome(evidence_of(COPY, prediction=STARTS, loss=Loss()), judged)
     assert (out.complete, out.incomplete, out.exit_code) == (False, [gap_text(LATE)], LATE.exit_code)
     assert out.gaps == [LATE] and [row["cause"] for row in audit_plan(out)["gaps"]] == ["time_limit"]
@@ -50,7 +50,7 @@ def test_what_was_left_out_on_purpose_makes_it_incomplete_and_still_predicts() -
 
 def test_an_audit_that_could_not_be_made_has_the_same_plan_without_content() -> None:
     out = failed_outcome(request_of(release_from=DEFAULT), [NO_STORE, NO_STORE])
-    whole = store_outcome(evidence_of(COPY), Judgement([], Gaps()))
+    whole = store_outcome(evidence_of(COPY), Judged([], Gaps()))
     assert (
         list(audit_plan(out)) == list(audit_plan(whole))
         and list(audit_plan(out)["inputs"]) == []

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from schemas.advice import Advice, Overwritten, Step
-from schemas.finding_codes import BY_A_START, CATALOGUE, SETTING_OF_STOP
+from schemas.finding_codes import CATALOGUE, SETTING_OF_STOP
 from schemas.rows import LOSS, NOTE
-from store_io.wording.steps import START_DOES, advice_text, next_text
+from store_io.wording.steps import advice_text, next_text
 
 VALUES: dict[Step, tuple[str | int, ...]] = {
     Step.OF_CODE: ("segment_misnamed",),
@@ -123,7 +123,6 @@ def test_a_step_without_another_setting_names_none() -> None:
     assert "copy " not in advice_text(Advice(Step.RAISE_COUNTER, ("", "", "config/a", 12)))
 
 
-def test_what_a_start_does_and_which_settings_cut_have_words() -> None:
-    assert START_DOES.keys() == set(BY_A_START) and len(set(START_DOES.values())) == len(BY_A_START)
+def test_which_settings_cut_have_words() -> None:
     assert len({advice_text(Advice(Step.SWITCH_OFF, (setting,))) for setting in SETTING_OF_STOP.values()}) == len(SETTING_OF_STOP)
     assert next_text(None) == ""

@@ -14,7 +14,7 @@ from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import parse_properties, properties_fault
 from store_io.repair import repair_report, unsaved
 from store_io.repair.log import log_plan
-from store_io.repair.log.lengthen import appended_crc, lengthened
+from store_io.repair.log.lengthen import crc_property, lengthened
 from store_io.repair.repair_plan import POLICIES, RepairPlan
 from store_io.repair.unsaved import cut_messages
 from tests.support.answers.repaired import Served, plan_of, previewed, repaired, written
@@ -33,7 +33,7 @@ def test_no_parser_sees_the_bytes_that_a_record_takes_in(ends: str, crc: bool) -
     own = ENDS[ends]
     size = PREFIX + 2 + len(own) + 20 * crc
     record = size.to_bytes(4, "big") + bytes(PREFIX - 4) + (len(own) + 20 * crc).to_bytes(2, "big") + own
-    record += appended_crc(record) if crc else b""
+    record += crc_property(record) if crc else b""
     lead = ends == "open"
     for count in range(1, 300):
         longer = lengthened(record, PREFIX + 2, count)
@@ -48,14 +48,14 @@ def test_no_parser_sees_the_bytes_that_a_record_takes_in(ends: str, crc: bool) -
             before = parse_properties(own.decode(), old)
             found = parse_properties(properties.decode(), old)
             assert (found.pop("__CRC32#", None) is not None) == crc and found == before
-        assert not crc or longer.endswith(appended_crc(longer[:-20]))
+        assert not crc or longer.endswith(crc_property(longer[:-20]))
 
 
 def test_a_record_that_cannot_take_them_in_stays_as_it_is() -> None:
     own = b"a\x01b\x02"
     whole = (4 + 2 + len(own) + 20).to_bytes(4, "big") + (len(own) + 20).to_bytes(2, "big") + own
-    assert lengthened(whole + appended_crc(whole), 6, 50) is not None
-    assert lengthened(whole + appended_crc(whole + b"x"), 6, 50) is None, "its checksum is wrong already"
+    assert lengthened(whole + crc_property(whole), 6, 50) is not None
+    assert lengthened(whole + crc_property(whole + b"x"), 6, 50) is None, "its checksum is wrong already"
     for room in (-1, 0, 1):  # a short says how long the properties are
         full = b"k\x01" + b"v" * ((1 << 15) - 1 - 50 - 3 - room) + b"\x02"
         record = (6 + len(full)).to_bytes(4, "big") + len(full).to_bytes(2, "big") + full
