@@ -111,10 +111,15 @@ def judge(outcome: Outcome) -> Judgement:
 
 def verdict_text(outcome: Outcome) -> str:
     """Return the headline, what is odd or does not fit in what was named, the reasons, and what was assumed: all for one cell."""
-    judgement, premises = judge(outcome), outcome.assumed.premises
-    odd = [as_sentence(premise.sentence) for premise in premises if premise.kind in (TAKEN, DOUBT)]
-    assumed = [as_sentence(premise.sentence) for premise in premises if premise.kind == ASSUMED]
-    return " ".join([f"{judgement.headline}.", *odd, *judgement.why, *assumed])
+    judgement = judge(outcome)
+    assumed = [as_sentence(premise.sentence) for premise in outcome.assumed.premises if premise.kind == ASSUMED]
+    return " ".join([short_text(outcome, judgement), *judgement.why, *assumed])
+
+
+def short_text(outcome: Outcome, judgement: Judgement) -> str:
+    """Return the headline, and what is odd or does not fit in what was named, for a list of stores."""
+    odd = [as_sentence(premise.sentence) for premise in outcome.assumed.premises if premise.kind in (TAKEN, DOUBT)]
+    return " ".join([f"{judgement.headline}.", *odd])
 
 
 def _first_day(outcome: Outcome) -> str:

@@ -18,7 +18,7 @@ from store_io.base.wording import bytes_text, count_text
 from store_io.outcome.safety import Safety, is_unsafe
 
 ROWS = 500  # a summary page has its limits
-_NAME, _VERDICT, _STEP = 100, 1000, 300
+_NAME, _VERDICT, _STEP = 100, 600, 300
 _CASE_STEP = 2000  # characters of a step in JUnit's text
 _MARKUP = re.compile(r"[^\w\s,.;%'/…-]|_", re.ASCII)
 _SUITE = "RocketMQ store audit"

@@ -17,7 +17,7 @@ from schemas.answer import Answer
 from schemas.outcome import Outcome
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 from store_io.answer.answers import answer_of
-from store_io.answer.headline import Judgement, verdict_text
+from store_io.answer.headline import Judgement, short_text
 from store_io.base.exit_codes import of_run
 from store_io.base.times import span_text
 from store_io.outcome.safety import Safety, lacks_of, timers_lost
@@ -34,7 +34,7 @@ class StoreRow:
     starts: whether the loss of a start is known.
     lacks: None if it was compared with no copy.
     stored: the time of its messages, "" without one.
-    why: as `verdict_text` has it.
+    headline: as `short_text` has it.
     sort: as `row` in macros.html takes it.
     """
 
@@ -52,7 +52,7 @@ class StoreRow:
     lost_timers: int
     lacks: int | None
     stored: str
-    why: str
+    headline: str
     notes: str
     counts: Mapping[str, int]
     sort: tuple[object, ...]
@@ -133,7 +133,7 @@ def _row(outcome: Outcome, judgement: Judgement, danger: int) -> StoreRow:
         lost_timers=timers_lost(outcome),
         lacks=lacks_of(outcome)[0] if outcome.replicas.copies else None,
         stored=span_text(holds.first_store_time, holds.last_store_time) if holds.messages else "",
-        why=verdict_text(outcome),
+        headline=short_text(outcome, judgement),
         notes=note_kinds([outcome]),
         counts=counts,
         sort=(

@@ -191,9 +191,10 @@ def test_what_the_pages_say(browser: Browser, results: Path) -> None:
     expected = {
         "g14-533-torn-old-seen": "Do not start this copy yet: a start cuts 687 valid messages after physical offset 401,332",
         "g04-533-clean-all": "Safe to start once config/ is there",
-        "g76-550-foreign-commitlog": "RocketMQ 5.5.0 does not start on this copy: commitlog/00000000000000000000.bak",
+        "g76-550-foreign-commitlog": "RocketMQ 5.5.0 does not start on this copy: commitlog/00000000000000000000.bak: the name is"
+        " not a number",
         "hostile": "Do not start this copy yet: a start cuts 89 valid messages after physical offset 38,590",
-        "gone": "Not known whether this copy is safe to start",
+        "gone": f"Could not be audited: {results.parent}/no<b>ne: there is nothing of this name",
         "": "3 of 5 stores are not safe to start; 1 not known",
     }
     witness = Witness()

@@ -11,6 +11,7 @@ import pytest
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.pages.index_html import index_html
 from schemas.losses import LossOfStart
+from schemas.rows import TAKEN, Premise
 from tests.support.handmade import samples
 from tests.support.handmade.history_rows import run_row, view_of
 from tests.support.handmade.outcome_fields import alter
@@ -32,7 +33,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         outcome = samples.MAKERS[number % len(samples.MAKERS)]()
         lost = LossOfStart(number, 10 * number) if outcome.loss.messages else outcome.loss
         outcomes.append(replace(outcome, name=f"store-{number}", replica_group="", loss=lost))
-    alter(outcomes[77], name=f"<b>needle</b> {samples.HOSTILE}")
+    alter(outcomes[77], premises=[Premise(TAKEN, f"<b>needle</b> {samples.HOSTILE}")])
     (folder / "index.html").write_text("".join(index_html(samples.RUN, outcomes)), "utf-8")
     rows = [run_row(f"s{n}", 1, 20 if n % 2 else 0, safety="stop" if n % 2 else "safe", lost_messages=n) for n in range(STORES)]
     (folder / "fleet.html").write_text("".join(fleet_html(view_of(rows))), "utf-8")
