@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from jobs.cli import parser
@@ -30,6 +30,10 @@ from store_io.source import disk_cache, storage_options
 # the JVM's messages about its class archive help no user.
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable")
 
+# Of the script's own short JVM, whose heap has 128 MB, and whose words the script reads: a heap or a log that JAVA_TOOL_OPTIONS
+# and the like ask for would end the start.
+_LAUNCHER = "-Xms8m -Xmx1g -Xlog:disable"
+_SHELLS = ("BASH_ENV", "SPARK_PREPEND_CLASSES", "SPARK_TESTING", "SPARK_PRINT_LAUNCH_COMMAND")
 _FOREIGN = ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 S3A_KEYS = "spark.storeAudit.keysForS3a"  # the setting with which Spark's own file systems get the login of S3
 _SOCKET_PATH = 100  # bytes: the path of a Unix socket has 103 or 107 at most, by system
@@ -95,7 +99,8 @@ class Jvm:
             stdout=self._log,
             stderr=self._log,
             env={
-                **(os.environ if keys else storage_options.for_jvm(os.environ)),
+                **_without_shells_own(os.environ if keys else storage_options.for_jvm(os.environ)),
+                "SPARK_LAUNCHER_OPTS": _LAUNCHER,
                 "SPARK_HOME": spark_home(),  # else the script looks for it with a Python
                 "SPARK_CONNECT_MODE": "0",  # as PySpark starts it
                 PLACE: self.workers_place,
@@ -184,6 +189,11 @@ def _prepare_process() -> None:
     os.environ["NUMBA_CACHE_DIR"] = numba_cache()
 
 
+def _without_shells_own(variables: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what would have the script's bash run other code or set variables anew, or start Spark for its own tests."""
+    return {name: text for name, text in variables.items() if name not in _SHELLS and not name.startswith("BASH_FUNC_")}
+
+
 def spark_home() -> str:
     """Return the folder of the package pyspark, without loading it."""
     found = folder_of("pyspark")
@@ -231,7 +241,7 @@ def last_words(log: str) -> str:
     """
     said = [line.strip() for line in log.splitlines() if line.strip()]
     logged = [line.partition(" ERROR ")[2] for line in said if " ERROR " in line]
-    quiet = ("WARNING:", "Using Spark's", "at ", "...", "Usage:", "Options:")
+    quiet = ("WARNING:", "Picked up ", "NOTE: Picked up ", "Using Spark's", "at ", "...", "Usage:", "Options:")
     said = [line for line in said if not line.startswith(quiet) and " WARN " not in line]
     return "; ".join((logged or said)[:2])[:500]
 

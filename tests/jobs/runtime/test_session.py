@@ -239,3 +239,13 @@ def test_a_jvm_that_is_not_wanted_any_more_ends_and_leaves_nothing(tmp_path: Pat
     with pytest.raises(SparkFailed, match="did not start: why it failed"):
         session.on(jvm_module.Jvm())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.spark
+def test_what_the_environment_asks_of_java_and_of_bash_stops_no_start(tmp_path: Path) -> None:
+    """Spark's script runs a short JVM of its own, with a small heap, and reads its words; bash runs what BASH_ENV names."""
+    own = tmp_path / "own.sh"
+    own.write_text("export SPARK_HOME=/nowhere\n")
+    start = "from jobs.runtime.jvm import Jvm; jvm = Jvm(['--master', 'local[1]']); jvm.connect(); jvm.end()"
+    asked = {"BASH_ENV": str(own), "JAVA_TOOL_OPTIONS": "-Xms512m -Xlog:gc*", "SPARK_LAUNCHER_OPTS": "-XX:Nope"}
+    subprocess.run([sys.executable, "-c", start], cwd=environment.ROOT, env={**os.environ, **asked}, check=True, timeout=120)
