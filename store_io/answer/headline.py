@@ -51,7 +51,6 @@ from store_io.wording.refusals import refusal_sentence
 from store_io.wording.steps import advice_text
 
 _CAUSES = (Code.QUEUES_COPIED_LATER, Code.LIVE_COPY, Code.STORES_MERGED)  # of what else the audit found
-_SAID_OF_CONFIG = (Start.LOSES_CONFIG, Start.CONFIG_LOST)
 
 
 @dataclass(frozen=True)
@@ -159,10 +158,11 @@ def _of_another_release(outcome: Outcome, safety: Safety, answer: Judgement) -> 
 def _in_group(outcome: Outcome, decision: Decision) -> Judgement:
     """Return the answer for the copy by itself, or that its group holds what it lacks, whichever is graver."""
     headline, why = _gone(outcome, decision.start) if decision.alone == Safety.GONE else _by_itself(outcome, decision.start)
+    told = _tells_of_start(outcome, decision)
     causes = [as_sentence(f.message) for code in _CAUSES for f in outcome.found.findings if f.code == code]
-    if outcome.whole.missing and decision.alone != Safety.GONE and decision.start not in (Start.MISSING, Start.DAMAGED):
+    if outcome.whole.missing and told and decision.start not in (Start.MISSING, Start.DAMAGED):
         why = (*why, f"{_already(outcome, 'missing from this copy already')}.")
-    if decision.start != Start.LOSES_CONFIG or decision.alone == Safety.GONE:
+    if not told or decision.start != Start.LOSES_CONFIG:
         why = (*why, *_entries_lost(outcome))
     alone = Judgement(decision.alone, headline, (*causes, *why))
     lacking = decision.lacking
@@ -175,9 +175,14 @@ def _in_group(outcome: Outcome, decision: Decision) -> Judgement:
     return Judgement(decision.in_group, lacking.headline(), (*held, *by_itself, *alone.why))
 
 
+def _tells_of_start(outcome: Outcome, decision: Decision) -> bool:
+    """Say whether headline and reasons say what a start does: not of a copy whose messages are all gone."""
+    return decision.alone != Safety.GONE or bool(outcome.holds.messages)
+
+
 def _besides(outcome: Outcome, decision: Decision) -> Iterator[str]:
     """Yield what is to be known of a copy besides the effect of a start."""
-    start = decision.start
+    start, told = decision.start, _tells_of_start(outcome, decision)
     for finding in outcome.found.findings:
         if finding.code == Code.COMMITLOG_EMPTIED or finding.code == Code.COMMITLOG_SHRUNK and decision.alone != Safety.GONE:
             yield as_sentence(finding.message)
@@ -185,10 +190,10 @@ def _besides(outcome: Outcome, decision: Decision) -> Iterator[str]:
     if changed:
         more = f", nor those of {count_text(len(changed) - 1, 'other segment')}" if len(changed) > 1 else ""
         yield f"{changed[0].file}: its {changed[0].message}{more}."
-    if decision.alone == Safety.GONE and outcome.refusal is not None and not outcome.holds.messages:
+    if not told and outcome.refusal is not None:
         yield f"{_refused(outcome)}."
         yield from _refusal(outcome)
-    if not outcome.holds.messages and start not in _SAID_OF_CONFIG:
+    if not told or not outcome.holds.messages and start not in (Start.LOSES_CONFIG, Start.CONFIG_LOST):
         yield from map(as_sentence, config_losses(outcome))
     if start != Start.SAFE:
         yield from _without_config(outcome)
@@ -203,10 +208,9 @@ def _besides(outcome: Outcome, decision: Decision) -> Iterator[str]:
             "In controller mode: counted as this replica is after its election as master, alone in its syncStateSet. Before it,"
             " it is fenced."
         )
-    if outcome.incomplete and (start != Start.NOT_KNOWN or decision.alone == Safety.GONE):  # whose headline has the first gap
-        told = start in (Start.NOT_KNOWN_OF_DAMAGED, Start.NOT_READ)
-        gap = outcome.incomplete[0]
-        yield as_sentence(gap) if told else f"Not all of this copy was audited: {gap}."
+    if outcome.incomplete and (start != Start.NOT_KNOWN or not told):  # whose headline has the first gap
+        gap, said = outcome.incomplete[0], start in (Start.NOT_KNOWN_OF_DAMAGED, Start.NOT_READ)
+        yield as_sentence(gap) if said else f"Not all of this copy was audited: {gap}."
 
 
 def _without_config(outcome: Outcome) -> Iterator[str]:
@@ -334,10 +338,10 @@ def _cut(outcome: Outcome) -> str:
         return "its election as master never ends"
     if counted(outcome, Code.BROKER_HANGS):
         return "a start never ends"
-    cut, election = count_text(counted(outcome, Code.BROKER_DROPS_MESSAGES), "valid message"), election_of(outcome)
+    cut, at = count_text(counted(outcome, Code.BROKER_DROPS_MESSAGES), "valid message"), _election_cuts_at(outcome)
     assert outcome.started is not None
-    if election is not None and election.cut_at is not None:
-        return f"the controller's election of it as master cuts {cut} after physical offset {election.cut_at:,}"
+    if at is not None:
+        return f"the controller's election of it as master cuts {cut} after physical offset {at:,}"
     return f"a start cuts {cut} after physical offset {outcome.started.log_end:,}"
 
 
@@ -412,8 +416,13 @@ def _refusal(outcome: Outcome) -> Iterable[str]:
 
 def recovery_cuts(outcome: Outcome) -> bool:
     """Say whether a start's recovery cuts valid messages; else an election as master may."""
+    return bool(counted(outcome, Code.BROKER_DROPS_MESSAGES)) and _election_cuts_at(outcome) is None
+
+
+def _election_cuts_at(outcome: Outcome) -> int | None:
+    """Return the physical offset at which the election as master cuts the log; None if it cuts nothing."""
     election = election_of(outcome)
-    return bool(counted(outcome, Code.BROKER_DROPS_MESSAGES)) and (election is None or election.cut_at is None)
+    return None if election is None else election.cut_at
 
 
 def _losses(outcome: Outcome) -> Iterable[str]:

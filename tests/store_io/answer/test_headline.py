@@ -10,9 +10,10 @@ import pytest
 from schemas.advice import Refusal, RefusalKind
 from schemas.losses import LossOfStart
 from schemas.outcome import Outcome
-from schemas.rows import ASSUMED, DEFAULT, DOUBT, LOSS, NAMED, NOTED, TAKEN, Finding, Premise
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, LOSS, NAMED, NOTED, REBUILDABLE, TAKEN, Finding, Premise
 from schemas.start_effect import BrokerState, ControlledStart, Election, Setting, Started, StartEffect
 from store_io.answer.headline import judge, verdict_text
+from store_io.outcome.safety import Safety
 from tests.support.handmade.outcome_fields import alter, handmade
 
 
@@ -99,3 +100,20 @@ def test_what_was_named_comes_before_the_headline_and_what_was_assumed_after_its
     told = verdict_text(outcome(started(), premises=premises))
     assert told.startswith("Safe to start, by what was named, which does not fit this copy. A doubt. Odd. Every byte")
     assert told.endswith(" Taken for 5.3.3.")
+
+
+SHRUNK = Finding("commitlog_shrunk", "commitlog", severity=LOSS, message="an audit saw 9 messages")
+TABLE_LOST = Finding(
+    "config_table_lost", "config/topics.json", severity=LOSS, count=2, message="2 topics of config/topics.json are lost"
+)
+OLDER = Finding("config_older", "config/consumerOffset.json", severity=REBUILDABLE)
+
+
+@pytest.mark.parametrize("messages", [0, 9])
+def test_what_is_lost_of_config_is_said_once_of_a_copy_whose_messages_are_gone(messages: int) -> None:
+    told = outcome(started(), more=[SHRUNK, TABLE_LOST, OLDER])
+    alter(told, messages=messages, counts={LOSS: 2, REBUILDABLE: 1})
+    why = judge(told).why
+    assert judge(told).kind == Safety.GONE
+    assert why.count("2 topics of config/topics.json are lost.") == 1
+    assert why.count("config/consumerOffset.json is older than its own .bak.") == 1
