@@ -190,7 +190,7 @@ def _prepare_process() -> None:
 
 
 def _without_shells_own(variables: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what would have the script's bash run other code or set variables anew, or start Spark for its own tests."""
+    """Leave out variables by which bash would run other code first, or Spark's script would start Spark's own tests."""
     return {name: text for name, text in variables.items() if name not in _SHELLS and not name.startswith("BASH_FUNC_")}
 
 

@@ -109,14 +109,14 @@ def judge(outcome: Outcome) -> Judgement:
 
 
 def verdict_text(outcome: Outcome) -> str:
-    """Return the headline, what is odd or does not fit in what was named, the reasons, and what was assumed: all for one cell."""
+    """Return headline, doubts, reasons and assumptions as one text, for a cell of a table."""
     judgement = judge(outcome)
     assumed = [as_sentence(premise.sentence) for premise in outcome.assumed.premises if premise.kind == ASSUMED]
     return " ".join([short_text(outcome, judgement), *judgement.why, *assumed])
 
 
 def short_text(outcome: Outcome, judgement: Judgement) -> str:
-    """Return the headline, and what is odd or does not fit in what was named, for a list of stores."""
+    """Return headline and doubts as one text, for a list of stores: lines that are odd, and what does not fit the copy."""
     odd = [as_sentence(premise.sentence) for premise in outcome.assumed.premises if premise.kind in (TAKEN, DOUBT)]
     return " ".join([f"{judgement.headline}.", *odd])
 
